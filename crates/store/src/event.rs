@@ -1,0 +1,30 @@
+//! The store's feed: one numbered event for every fact that a reader may follow.
+//!
+//! A position is dense from 1 in the order of the log, one per event, so that a reader who resumes
+//! after a position neither misses nor repeats anything.
+
+use std::sync::Arc;
+
+use turnkeep_types::{ContextId, TurnId};
+
+/// One event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Its place in the feed, from 1.
+    pub position: u64,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EventKind {
+    /// A turn was appended.
+    TurnAppended(TurnId),
+    /// A context was created.
+    ContextCreated(ContextId),
+    /// A turn got its filesystem root after it was appended.
+    FsAttached(TurnId),
+    /// A bundle was published.
+    RegistryPut(Arc<str>),
+}

@@ -1,0 +1,23 @@
+//! The turn store: an immutable turn DAG, a blob CAS, branch heads, labels and a type registry,
+//! all of them views of one log.
+//!
+//! Commands go in through one writer thread, are made durable as frames of the journal and are then
+//! applied, deterministically, in log order. Readers never wait for the writer: what they read is
+//! append-only tables and a few atomics. Everything but the log can be deleted and is rebuilt.
+
+pub mod blob;
+pub mod command;
+pub mod event;
+pub mod projection;
+pub mod read;
+pub mod registry;
+mod store;
+
+pub use blob::{BlobError, NewBlob};
+pub use command::{
+    Append, AppendPart, Appended, Command, CreateContext, Created, Key, Labels, NewTurn, Outcome, Refusal,
+};
+pub use event::{Event, EventKind};
+pub use read::{Context, Payload, ReadError, Turn};
+pub use registry::Registry;
+pub use store::{Durability, OpenError, Options, Stats, Store, SubmitError};

@@ -1,0 +1,59 @@
+//! Every limit has a name. They are configurable, are checked before the log, and never change what is already in it.
+
+/// The limits that the edge and the store check before anything is logged. `Default` is the contract's set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Payload bytes of one binary frame.
+    pub frame_bytes_max: usize,
+    /// One payload or blob, uncompressed.
+    pub blob_bytes_max: usize,
+    /// All payloads of one batch as sent.
+    pub batch_bytes_max: usize,
+    /// All payloads of one batch, uncompressed.
+    pub batch_raw_bytes_max: usize,
+    /// Turns in one batch.
+    pub batch_turns_max: usize,
+    /// One HTTP request body.
+    pub http_body_bytes_max: usize,
+    /// One registry bundle.
+    pub bundle_bytes_max: usize,
+    /// A type id, in UTF-8.
+    pub type_id_bytes_max: usize,
+    /// An idempotency key.
+    pub key_bytes_max: usize,
+    /// Labels of one context.
+    pub labels_max: usize,
+    /// One label's key or value, in UTF-8.
+    pub label_bytes_max: usize,
+    /// Nesting of JSON and msgpack.
+    pub nesting_max: usize,
+    /// Turns that one read returns.
+    pub page_turns_max: usize,
+    /// Payload bytes that one read returns.
+    pub page_bytes_max: usize,
+    /// Hashes in one question for presence.
+    pub has_blobs_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        const MIB: usize = 1 << 20;
+        Self {
+            frame_bytes_max: 64 * MIB,
+            blob_bytes_max: 32 * MIB,
+            batch_bytes_max: 64 * MIB,
+            batch_raw_bytes_max: 256 * MIB,
+            batch_turns_max: 1024,
+            http_body_bytes_max: 64 * MIB,
+            bundle_bytes_max: 8 * MIB,
+            type_id_bytes_max: 512,
+            key_bytes_max: 1024,
+            labels_max: 64,
+            label_bytes_max: 1024,
+            nesting_max: 128,
+            page_turns_max: 10_000,
+            page_bytes_max: 64 * MIB,
+            has_blobs_max: 65_536,
+        }
+    }
+}

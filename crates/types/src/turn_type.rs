@@ -1,0 +1,49 @@
+//! Declared type hints: what a writer says that a payload is.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// A type id with a version. An empty id means that the writer declared nothing.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TypeRef {
+    /// The stable type id, at most `type_id_bytes_max` bytes of UTF-8.
+    pub id: Arc<str>,
+    /// The version, increasing per id. Zero only together with an undeclared id or from a careless writer.
+    pub version: u32,
+}
+
+impl TypeRef {
+    /// A reference to `id` at `version`.
+    pub fn new(id: impl Into<Arc<str>>, version: u32) -> Self {
+        Self { id: id.into(), version }
+    }
+
+    /// Whether the writer declared a type at all.
+    pub fn is_declared(&self) -> bool {
+        !self.id.is_empty()
+    }
+}
+
+impl fmt::Display for TypeRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.id, self.version)
+    }
+}
+
+/// A text that is not `TYPE@VERSION`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a type: expected TYPE@VERSION, for example com.example.Message@1")]
+pub struct ParseTypeError(pub String);
+
+impl FromStr for TypeRef {
+    type Err = ParseTypeError;
+
+    fn from_str(text: &str) -> Result<Self, ParseTypeError> {
+        let parsed = text.rsplit_once('@').and_then(|(id, v)| Some((id, v.parse().ok()?)));
+        match parsed {
+            Some((id, version)) if !id.is_empty() => Ok(Self::new(id, version)),
+            _ => Err(ParseTypeError(text.to_owned())),
+        }
+    }
+}
