@@ -1,5 +1,7 @@
 //! Arbitrary bytes against every decoder: refused or reproduced, never misread, never a panic.
 
+#![expect(clippy::unwrap_used, reason = "a test says so by failing")]
+
 use bytes::BytesMut;
 use proptest::prelude::*;
 use turnkeep_wire::{Header, roundtrip};

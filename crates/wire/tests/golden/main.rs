@@ -3,6 +3,8 @@
 //! The values are here, the bytes and fields in the files. Each value must encode to its bytes, the
 //! bytes must decode to the value, and the fields must tell the same. `UPDATE=1` rewrites the files.
 
+#![expect(clippy::unwrap_used, reason = "a test says so by failing")]
+
 mod fields;
 mod malformed;
 mod requests;
@@ -81,19 +83,19 @@ fn a_golden_request_cut_anywhere_is_refused_as_truncated() {
 
 fn request_entry(name: &str, value: &Request) -> Value {
     let frame = encoded(|out| value.encode(REQ_ID, out));
-    entry(name, "request", &frame, fields::of_request(value))
+    entry(name, "request", &frame, &fields::of_request(value))
 }
 
 fn response_entry(name: &str, form: ItemForm, value: &Response) -> Value {
     let frame = encoded(|out| value.encode(REQ_ID, out));
-    let mut entry = entry(name, "response", &frame, fields::of_response(value));
+    let mut entry = entry(name, "response", &frame, &fields::of_response(value));
     if form == ItemForm::Extended {
         entry["request_flags"] = json!(4);
     }
     entry
 }
 
-fn entry(name: &str, direction: &str, frame: &Frame, fields: Value) -> Value {
+fn entry(name: &str, direction: &str, frame: &Frame, fields: &Value) -> Value {
     json!({
         "name": name,
         "direction": direction,
