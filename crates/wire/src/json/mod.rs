@@ -18,7 +18,7 @@ mod turn;
 
 pub use blob::BlobPut;
 pub use context::{Context, ContextPage, CreateContext, ForkContext, PatchContext};
-pub use error::{ErrorBody, ErrorObject};
+pub use error::ErrorReply;
 pub use event::{ContextCreated, FsAttached, RegistryPut, TurnAppended};
 pub use fs::{FsEntry, FsKind, FsListing, FsSymlink};
 pub use id::Id;
