@@ -31,6 +31,8 @@ pub struct ServerConfig {
     pub strict_types: bool,
     /// What is checked before the log.
     pub limits: Limits,
+    /// Commands that may wait for the writer; not more than the store was opened with.
+    pub queue_commands_max: usize,
     /// How long the server waits for others.
     pub timeouts: Timeouts,
     /// Connections on both ports together; none takes what the file limit leaves room for.
@@ -50,6 +52,7 @@ impl Default for ServerConfig {
             tls: None,
             strict_types: false,
             limits: Limits::default(),
+            queue_commands_max: turnkeep_store::Options::default().queue_commands_max,
             timeouts: Timeouts::default(),
             connections_max: None,
             data_dir: String::new(),

@@ -11,7 +11,6 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::Frame;
 use tokio::sync::mpsc;
-use turnkeep_wire::ErrorCode;
 
 use crate::error::ApiError;
 
@@ -32,7 +31,7 @@ pub(crate) async fn read(headers: &HeaderMap, mut body: Body, bounds: BodyBounds
     let declared = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     if let Some(len) = declared.filter(|len| *len > bounds.bytes_max as u64) {
         discard(body, bounds.stall).await;
-        return Err(ApiError::too_large(bounds.bytes_max as u64, len));
+        return Err(ApiError::too_large("body bytes", bounds.bytes_max as u64, len));
     }
     let mut bytes = BytesMut::new();
     while let Some(chunk) = next_chunk(&mut body, bounds.stall).await? {
@@ -40,7 +39,7 @@ pub(crate) async fn read(headers: &HeaderMap, mut body: Body, bounds: BodyBounds
             let actual = (bytes.len() + chunk.len()) as u64;
             drop(bytes);
             discard(body, bounds.stall).await;
-            return Err(ApiError::too_large(bounds.bytes_max as u64, actual));
+            return Err(ApiError::too_large("body bytes", bounds.bytes_max as u64, actual));
         }
         bytes.extend_from_slice(&chunk);
     }
@@ -50,9 +49,9 @@ pub(crate) async fn read(headers: &HeaderMap, mut body: Body, bounds: BodyBounds
 async fn next_chunk(body: &mut Body, stall: Duration) -> Result<Option<Bytes>, ApiError> {
     loop {
         let frame = match tokio::time::timeout(stall, body.frame()).await {
-            Err(_) => return Err(ApiError::new(ErrorCode::BadRequest, "the body stopped arriving")),
+            Err(_) => return Err(ApiError::bad_request("the body stopped arriving")),
             Ok(None) => return Ok(None),
-            Ok(Some(Err(_))) => return Err(ApiError::new(ErrorCode::BadRequest, "the body was cut short")),
+            Ok(Some(Err(_))) => return Err(ApiError::bad_request("the body was cut short")),
             Ok(Some(Ok(frame))) => frame,
         };
         if let Ok(data) = frame.into_data() {

@@ -39,7 +39,7 @@ impl Segment for TurnId {
 
 impl Segment for BlobHash {
     fn parse(text: &str) -> Result<Self, ApiError> {
-        text.parse().map_err(|error| ApiError::new(ErrorCode::BadRequest, format!("{error}")))
+        text.parse().map_err(|error| ApiError::bad_request(format!("{error}")))
     }
 }
 
@@ -50,10 +50,10 @@ impl Segment for String {
 }
 
 /// Nothing is ever called 0, so that is a name of nothing and not a mistake in writing.
-fn parse_id<T: FromStr<Err: std::fmt::Display>>(text: &str, what: &str) -> Result<T, ApiError> {
+pub(crate) fn parse_id<T: FromStr<Err: std::fmt::Display>>(text: &str, what: &str) -> Result<T, ApiError> {
     text.parse().map_err(|error| match text {
         "0" => ApiError::new(ErrorCode::NotFound, format!("{what} 0 does not exist")),
-        _ => ApiError::new(ErrorCode::BadRequest, format!("{error}")),
+        _ => ApiError::bad_request(format!("{error}")),
     })
 }
 
@@ -79,14 +79,14 @@ impl FromRequestParts<Arc<Shared>> for AtType {
         let canonical = !version.starts_with('+') && (version == "0" || !version.starts_with('0'));
         match version.parse() {
             Ok(version) if canonical => Ok(Self(id, version)),
-            _ => Err(ApiError::new(ErrorCode::BadRequest, format!("`{version}` is not a type version"))),
+            _ => Err(ApiError::bad_request(format!("`{version}` is not a type version"))),
         }
     }
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the shape of map_err")]
 fn bad_path(rejection: axum::extract::rejection::PathRejection) -> ApiError {
-    ApiError::new(ErrorCode::BadRequest, rejection.body_text())
+    ApiError::bad_request(rejection.body_text())
 }
 
 /// The query, parsed strictly: unknown names, repeated names and illegal values are refused.
@@ -122,5 +122,5 @@ impl FromRequest<Arc<Shared>> for Raw {
 /// Reads JSON; the reader's recursion limit of 128 bounds its nesting.
 pub(crate) fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     serde_json::from_slice(bytes)
-        .map_err(|error| ApiError::new(ErrorCode::BadRequest, format!("the body is not as expected: {error}")))
+        .map_err(|error| ApiError::bad_request(format!("the body is not as expected: {error}")))
 }

@@ -8,6 +8,9 @@ mod turns;
 
 pub use turns::{TurnQuery, TurnsQuery, View, ViewOptions};
 
+use std::str::FromStr;
+
+use turnkeep_store::projection::{HintError, UnknownValue};
 use turnkeep_types::{ContextId, TurnId};
 
 /// Contexts on a page, unless the request says otherwise.
@@ -28,15 +31,8 @@ pub enum QueryError {
     #[error("`{0}` is given twice")]
     Twice(&'static str),
     /// A value that is not one of the list.
-    #[error("`{value}` is not a value of `{name}`; these are: {}", .legal.join(", "))]
-    Illegal {
-        /// The parameter.
-        name: &'static str,
-        /// Its value.
-        value: String,
-        /// The values that are.
-        legal: Vec<&'static str>,
-    },
+    #[error(transparent)]
+    Illegal(#[from] UnknownValue),
     /// A value that is not of the parameter's kind.
     #[error("`{value}` is not a value of `{name}`: expected {expected}")]
     Kind {
@@ -50,15 +46,9 @@ pub enum QueryError {
     /// A percent sign without two hex digits, or bytes that are not UTF-8.
     #[error("`{0}` is not percent-encoded UTF-8")]
     Encoding(String),
-    /// A parameter that only means something together with another.
-    #[error("`{name}` needs type_hint_mode=explicit")]
-    NeedsExplicit {
-        /// The parameter.
-        name: &'static str,
-    },
-    /// An explicit type hint without the type.
-    #[error("type_hint_mode=explicit needs as_type_id and as_type_version")]
-    MissingTypeHint,
+    /// A type hint that is none.
+    #[error(transparent)]
+    Hint(#[from] HintError),
 }
 
 /// A query that a route understands.
@@ -101,20 +91,13 @@ impl Pairs {
         self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// The value of a parameter that has a list of legal ones; the first is the default.
-    fn choice<T: Copy, const N: usize>(
+    /// The value of a parameter that has a list of legal ones.
+    fn choice<T: FromStr<Err = UnknownValue> + Default>(
         &self,
         name: &'static str,
         alias: Option<&str>,
-        table: [(&'static str, T); N],
     ) -> Result<T, QueryError> {
-        let Some(value) = self.one(name, alias)? else { return Ok(table[0].1) };
-        let chosen = table.iter().find(|(word, _)| *word == value).map(|(_, chosen)| *chosen);
-        chosen.ok_or_else(|| QueryError::Illegal {
-            name,
-            value: value.to_owned(),
-            legal: table.iter().map(|(word, _)| *word).collect(),
-        })
+        self.one(name, alias)?.map_or(Ok(T::default()), |value| Ok(value.parse()?))
     }
 
     /// A number of things. One that is too large to count is as good as the largest.

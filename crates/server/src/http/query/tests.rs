@@ -1,4 +1,4 @@
-use turnkeep_store::projection::{BytesRender, EnumRender, TimeRender, TypeHint, U64Format};
+use turnkeep_store::projection::{BytesRender, EnumRender, IncludeUnknown, TimeRender, TypeHint, U64Format};
 use turnkeep_types::TypeRef;
 
 use super::*;
@@ -12,8 +12,8 @@ fn an_empty_query_has_the_contract_s_defaults() {
     let query = turns("").unwrap();
     assert_eq!((query.limit, query.before, query.options.view), (64, None, View::Typed));
     let options = query.options.projection;
-    assert_eq!(options.type_hint, TypeHint::Inherit);
-    assert!(!options.include_unknown);
+    assert_eq!(options.hint, TypeHint::Inherit);
+    assert_eq!(options.include_unknown, IncludeUnknown::No);
     assert_eq!(options.bytes_render, BytesRender::Base64);
     assert_eq!(options.u64_format, U64Format::String);
     assert_eq!(options.enum_render, EnumRender::Label);
@@ -29,8 +29,8 @@ fn every_option_is_understood() {
     .unwrap();
     assert_eq!((query.limit, query.before, query.options.view), (7, TurnId::new(12), View::Both));
     let options = query.options.projection;
-    assert_eq!(options.type_hint, TypeHint::Explicit(TypeRef::new("com.a/b", 3)));
-    assert!(options.include_unknown);
+    assert_eq!(options.hint, TypeHint::Explicit(TypeRef::new("com.a/b", 3)));
+    assert_eq!(options.include_unknown, IncludeUnknown::Yes);
     assert_eq!(options.bytes_render, BytesRender::Hex);
     assert_eq!(options.u64_format, U64Format::Number);
     assert_eq!(options.enum_render, EnumRender::Both);
@@ -55,16 +55,16 @@ fn an_error_lists_what_would_be_legal() {
     fn check(query: &str, expect: &str) {
         assert_eq!(turns(query).unwrap_err().to_string(), expect);
     }
-    check("view=pretty", "`pretty` is not a value of `view`; these are: typed, raw, both");
+    check("view=pretty", "`pretty` is not a value of view: expected typed, raw, both");
     check(
         "type_hint_mode=guess",
-        "`guess` is not a value of `type_hint_mode`; these are: inherit, explicit, latest",
+        "`guess` is not a value of type_hint_mode: expected inherit, explicit, latest",
     );
-    check("include_unknown=yes", "`yes` is not a value of `include_unknown`; these are: 0, 1");
-    check("bytes_format=b64", "`b64` is not a value of `bytes_render`; these are: base64, hex, len_only");
-    check("u64_format=hex", "`hex` is not a value of `u64_format`; these are: string, number");
-    check("enum_render=", "`` is not a value of `enum_render`; these are: label, number, both");
-    check("time_render=rfc", "`rfc` is not a value of `time_render`; these are: iso, unix_ms");
+    check("include_unknown=yes", "`yes` is not a value of include_unknown: expected 0, 1");
+    check("bytes_format=b64", "`b64` is not a value of bytes_render: expected base64, hex, len_only");
+    check("u64_format=hex", "`hex` is not a value of u64_format: expected string, number");
+    check("enum_render=", "`` is not a value of enum_render: expected label, number, both");
+    check("time_render=rfc", "`rfc` is not a value of time_render: expected iso, unix_ms");
     check("before_turn_id=x", "`x` is not a value of `before_turn_id`: expected a turn id");
     check("view=raw&view=raw", "`view` is given twice");
     check("bytes_render=hex&bytes_format=hex", "`bytes_render` is given twice");
@@ -79,12 +79,12 @@ fn explicit_hints_need_both_and_only_there() {
         assert_eq!(turns(query).map(|_| ()), expect, "{query}");
     }
     check("type_hint_mode=explicit&as_type_id=a&as_type_version=1", Ok(()));
-    check("type_hint_mode=explicit", Err(QueryError::MissingTypeHint));
-    check("type_hint_mode=explicit&as_type_id=a", Err(QueryError::MissingTypeHint));
-    check("type_hint_mode=explicit&as_type_version=1", Err(QueryError::MissingTypeHint));
-    check("type_hint_mode=explicit&as_type_id=&as_type_version=1", Err(QueryError::MissingTypeHint));
-    check("as_type_id=a", Err(QueryError::NeedsExplicit { name: "as_type_id" }));
-    check("type_hint_mode=latest&as_type_version=1", Err(QueryError::NeedsExplicit { name: "as_type_version" }));
+    check("type_hint_mode=explicit", Err(QueryError::Hint(HintError::Incomplete)));
+    check("type_hint_mode=explicit&as_type_id=a", Err(QueryError::Hint(HintError::Incomplete)));
+    check("type_hint_mode=explicit&as_type_version=1", Err(QueryError::Hint(HintError::Incomplete)));
+    check("type_hint_mode=explicit&as_type_id=&as_type_version=1", Err(QueryError::Hint(HintError::Incomplete)));
+    check("as_type_id=a", Err(QueryError::Hint(HintError::NotExplicit)));
+    check("type_hint_mode=latest&as_type_version=1", Err(QueryError::Hint(HintError::NotExplicit)));
     for bad in ["4294967296", "01", "-1", "x", ""] {
         let query = format!("type_hint_mode=explicit&as_type_id=a&as_type_version={bad}");
         assert!(matches!(turns(&query), Err(QueryError::Kind { name: "as_type_version", .. })), "{bad}");

@@ -1,7 +1,9 @@
 //! The options of pages of turns and of single turns.
 
-use turnkeep_store::projection::{self, BytesRender, EnumRender, TimeRender, TypeHint, U64Format};
-use turnkeep_types::{TurnId, TypeRef};
+use std::str::FromStr;
+
+use turnkeep_store::projection::{self, TypeHint, UnknownValue};
+use turnkeep_types::TurnId;
 
 use super::{FromQuery, Pairs, QueryError, kind, optional_turn};
 
@@ -9,9 +11,10 @@ use super::{FromQuery, Pairs, QueryError, kind, optional_turn};
 const TURNS_DEFAULT: usize = 64;
 
 /// Which of a turn's faces to show.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum View {
     /// The payload by field names.
+    #[default]
     Typed,
     /// The payload's bytes.
     Raw,
@@ -28,6 +31,19 @@ impl View {
     /// Whether the payload's bytes are shown.
     pub fn is_raw(self) -> bool {
         self != Self::Typed
+    }
+}
+
+impl FromStr for View {
+    type Err = UnknownValue;
+
+    fn from_str(text: &str) -> Result<Self, UnknownValue> {
+        match text {
+            "typed" => Ok(Self::Typed),
+            "raw" => Ok(Self::Raw),
+            "both" => Ok(Self::Both),
+            _ => Err(UnknownValue { option: "view", given: text.to_owned(), legal: &["typed", "raw", "both"] }),
+        }
     }
 }
 
@@ -103,46 +119,21 @@ impl FromQuery for TurnQuery {
 }
 
 fn view_options(pairs: &Pairs) -> Result<ViewOptions, QueryError> {
-    let views = [("typed", View::Typed), ("raw", View::Raw), ("both", View::Both)];
-    let bytes = [("base64", BytesRender::Base64), ("hex", BytesRender::Hex), ("len_only", BytesRender::LenOnly)];
-    let enums = [("label", EnumRender::Label), ("number", EnumRender::Number), ("both", EnumRender::Both)];
-    let view = pairs.choice("view", None, views)?;
     let projection = projection::Options {
-        type_hint: type_hint(pairs)?,
-        include_unknown: pairs.choice("include_unknown", None, [("0", false), ("1", true)])?,
-        bytes_render: pairs.choice("bytes_render", Some("bytes_format"), bytes)?,
-        u64_format: pairs.choice("u64_format", None, [("string", U64Format::String), ("number", U64Format::Number)])?,
-        enum_render: pairs.choice("enum_render", None, enums)?,
-        time_render: pairs.choice("time_render", None, [("iso", TimeRender::Iso), ("unix_ms", TimeRender::UnixMs)])?,
+        hint: type_hint(pairs)?,
+        include_unknown: pairs.choice("include_unknown", None)?,
+        bytes_render: pairs.choice("bytes_render", Some("bytes_format"))?,
+        u64_format: pairs.choice("u64_format", None)?,
+        enum_render: pairs.choice("enum_render", None)?,
+        time_render: pairs.choice("time_render", None)?,
     };
-    Ok(ViewOptions { view, projection })
-}
-
-#[derive(Clone, Copy)]
-enum Mode {
-    Inherit,
-    Explicit,
-    Latest,
+    Ok(ViewOptions { view: pairs.choice("view", None)?, projection })
 }
 
 fn type_hint(pairs: &Pairs) -> Result<TypeHint, QueryError> {
-    let modes = [("inherit", Mode::Inherit), ("explicit", Mode::Explicit), ("latest", Mode::Latest)];
-    let mode = pairs.choice("type_hint_mode", None, modes)?;
-    let id = pairs.one("as_type_id", None)?;
-    let version = match pairs.one("as_type_version", None)? {
-        Some(value) => Some(type_version(value)?),
-        None => None,
-    };
-    match (mode, id, version) {
-        (Mode::Explicit, Some(id), Some(version)) if !id.is_empty() => {
-            Ok(TypeHint::Explicit(TypeRef::new(id, version)))
-        }
-        (Mode::Explicit, _, _) => Err(QueryError::MissingTypeHint),
-        (_, Some(_), _) => Err(QueryError::NeedsExplicit { name: "as_type_id" }),
-        (_, _, Some(_)) => Err(QueryError::NeedsExplicit { name: "as_type_version" }),
-        (Mode::Inherit, None, None) => Ok(TypeHint::Inherit),
-        (Mode::Latest, None, None) => Ok(TypeHint::Latest),
-    }
+    let version = pairs.one("as_type_version", None)?.map(type_version).transpose()?;
+    let (mode, id) = (pairs.one("type_hint_mode", None)?, pairs.one("as_type_id", None)?);
+    Ok(TypeHint::parse(mode, id, version)?)
 }
 
 fn type_version(value: &str) -> Result<u32, QueryError> {
