@@ -206,9 +206,9 @@ impl EventsQuery {
 impl FromQuery for EventsQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
         pairs.only(Self::NAMES)?;
-        let after = pairs.one("after", None)?.map(|value| parse_position(value).ok_or_else(|| {
-            kind("after", value, "a position: a whole number from 0 on")
-        }));
+        let after = pairs.one("after", None)?.map(|value| {
+            parse_position(value).ok_or_else(|| kind("after", value, "a position: a whole number from 0 on"))
+        });
         Ok(Self { after: after.transpose()? })
     }
 }
@@ -247,7 +247,10 @@ pub fn parse_any(bytes: &[u8]) {
     let contexts = ContextsQuery::from_query(pairs.clone());
     let events = EventsQuery::from_query(pairs.clone());
     let understood = [turns.is_ok(), contexts.is_ok(), events.is_ok()];
-    assert!(NoQuery::from_query(pairs).is_err() || understood.iter().all(|ok| *ok), "an empty query is every route's");
+    assert!(
+        NoQuery::from_query(pairs).is_err() || understood.iter().all(|ok| *ok),
+        "an empty query is every route's"
+    );
 }
 
 #[cfg(test)]

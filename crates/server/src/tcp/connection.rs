@@ -208,10 +208,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     /// Makes room for what may come next: never more than about as much as has come already.
     fn make_room(&mut self) {
         let have = self.input.len();
-        let need = Header::peek(&self.input).map_or(1, |header| HEADER_BYTES + header.len as usize - have);
+        let need = Header::peek(&self.input)
+            .map_or(1, |header| (HEADER_BYTES + header.len as usize).saturating_sub(have));
         let want = need.clamp(self.read_bytes, self.read_bytes.max(have));
-        let spare = self.input.capacity() - have;
-        if spare < need.min(self.read_bytes / 4) || spare < want / 4 {
+        if self.input.capacity() - have < want / 4 {
             self.input.reserve(want);
         }
     }
@@ -229,10 +229,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     fn take_frames(&mut self) {
         let mut taken = false;
         while self.phase != Phase::Closing && self.room_wait.is_none() && self.has_capacity() {
-            match Frame::take(&mut self.input, self.frame_bytes_max()) {
+            let frame_bytes_max = self.frame_bytes_max();
+            match Frame::take(&mut self.input, frame_bytes_max) {
                 Ok(Some(frame)) => self.on_frame(frame),
-                Ok(None) => break self.wait_for_rest(),
-                Err(too_long) => break self.refuse_frame(too_long),
+                Ok(None) => {
+                    self.wait_for_rest();
+                    break;
+                }
+                Err(too_long) => self.refuse_frame(too_long),
             }
             taken = true;
         }
@@ -329,7 +333,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             self.watchdog.wrote();
         }
         let mut status = 0;
-        match settled {
+        match self.subject_to_stop(settled) {
             Settled::Response(response) => response.encode(ticket.req_id, &mut self.out),
             Settled::Encoded(frame) => append(&mut self.out, frame),
             Settled::Failure(error) => {
@@ -340,11 +344,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             Settled::Subscribed(opening) => {
                 let accepted = Response::Subscribed { caught_up: opening.caught_up };
                 accepted.encode(opening.req_id, &mut self.out);
-                self.subscriptions.begin(&opening, &self.tcp.shared.store, &self.tcp.shared.tasks);
+                self.subscriptions.begin(&opening, &self.tcp.shared);
             }
         }
         self.out_rooms.extend(ticket.room);
         self.tcp.shared.metrics.tcp(message_name(ticket.msg_type), status);
+    }
+
+    /// A subscription that had not begun when the server stopped never does.
+    fn subject_to_stop(&self, settled: Settled) -> Settled {
+        match settled {
+            Settled::Subscribed(_) if self.phase == Phase::Stopping => {
+                Settled::Failure(ApiError::shutting_down())
+            }
+            settled => settled,
+        }
     }
 
     fn deliver(&mut self, chunk: &Chunk) {

@@ -51,9 +51,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             Request::AttachFs(r) => {
                 tcp.write(ticket, Ack::FsAttached(r), 0, move |_| Ok(convert::attach_fs(r)))
             }
-            Request::PutBlob(r) => tcp.write(ticket, Ack::BlobPut(r.hash), r.bytes.len(), |policy| {
-                convert::put_blob(policy, r)
-            }),
+            Request::PutBlob(r) => {
+                tcp.write(ticket, Ack::BlobPut(r.hash), r.bytes.len(), |policy| convert::put_blob(policy, r))
+            }
             Request::PutBundle(r) => tcp.write(ticket, Ack::BundlePut, r.json.len(), move |policy| {
                 convert::put_bundle(policy, r.id.as_str().to_owned(), r.json)
             }),
@@ -129,7 +129,7 @@ impl Tcp {
         F: FnOnce(&Policy) -> Result<Command, ApiError> + Send + 'static,
     {
         let tcp = Arc::clone(&self);
-        match off_thread(move || make(&tcp.shared.policy)).await {
+        match self.shared.blocking(move || make(&tcp.shared.policy)).await {
             Ok(command) => self.submit(ticket, ack, command).await,
             Err(error) => (ticket, Owed::Settled(Settled::Failure(error))),
         }
@@ -181,9 +181,10 @@ impl Tcp {
         F: FnOnce() -> Result<bytes::BytesMut, ReadError> + Send + 'static,
     {
         let room = self.room(bytes);
+        let shared = Arc::clone(&self.shared);
         Step::Await(Box::pin(async move {
             ticket.room = room.await;
-            let owed = match off_thread(move || encode().map_err(ApiError::from)).await {
+            let owed = match shared.blocking(move || encode().map_err(ApiError::from)).await {
                 Ok(frame) => Settled::Encoded(frame),
                 Err(error) => Settled::Failure(error),
             };
@@ -198,10 +199,4 @@ fn encoded(ticket: Ticket, frame: Result<bytes::BytesMut, ReadError>) -> Step {
         Err(error) => Settled::Failure(error.into()),
     };
     Step::Owe(ticket, Owed::Settled(settled))
-}
-
-async fn off_thread<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
-) -> Result<T, ApiError> {
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(ApiError::internal(error)))
 }

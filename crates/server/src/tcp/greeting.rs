@@ -1,8 +1,8 @@
 //! HELLO: the token, and which version both sides speak.
 
 use serde_json::Value;
+use turnkeep_wire::ErrorCode;
 use turnkeep_wire::message::{Hello, Welcome};
-use turnkeep_wire::{ErrorCode, Request};
 
 use crate::auth::Auth;
 use crate::error::ApiError;
@@ -28,11 +28,6 @@ pub(super) fn welcome(auth: &Auth, session_id: u64, hello: Option<&Hello>) -> Re
 pub(super) fn no_token() -> ApiError {
     let message = "a token is needed: the first frame must be HELLO with {\"token\":\"…\"} in its meta_json";
     ApiError::new(ErrorCode::Unauthorized, message)
-}
-
-/// Whether a connection has to begin with this request.
-pub(super) fn is_hello(request: &Request) -> bool {
-    matches!(request, Request::Hello(_))
 }
 
 fn sent_token(hello: &Hello) -> Option<String> {

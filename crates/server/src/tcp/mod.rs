@@ -72,7 +72,7 @@ pub(crate) async fn serve_tcp(listener: TcpListener, tls: Option<TlsAcceptor>, s
         };
         match accepted {
             Ok((stream, _)) => {
-                shared.tasks.spawn(serve_stream(stream, tls.clone(), Arc::clone(&tcp)));
+                shared.spawn(serve_stream(stream, tls.clone(), Arc::clone(&tcp)));
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");

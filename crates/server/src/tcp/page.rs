@@ -55,7 +55,12 @@ impl Page {
     }
 
     /// Cuts the page to the limit, reads the payloads and writes the frame.
-    pub(super) fn encode(mut self, store: &Store, limits: &Limits, req_id: u64) -> Result<BytesMut, ReadError> {
+    pub(super) fn encode(
+        mut self,
+        store: &Store,
+        limits: &Limits,
+        req_id: u64,
+    ) -> Result<BytesMut, ReadError> {
         cut(&mut self.turns, self.keep, limits.page_bytes_max, |turn| item_bytes(turn, self.options));
         let mut out = BytesMut::with_capacity(self.bytes() + 32);
         let mut page = PageWriter::begin(&mut out, self.msg_type, req_id);

@@ -11,15 +11,15 @@ use std::task::{Context, Poll};
 use bytes::BytesMut;
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use tokio_util::task::TaskTracker;
 use turnkeep_store::{EventKind, Store};
 use turnkeep_types::ContextId;
+use turnkeep_wire::ErrorCode;
 use turnkeep_wire::message::{ReadOptions, Subscribe, encode_event, encode_failure, flag};
-use turnkeep_wire::{ErrorCode, HEADER_BYTES};
 
 use super::page::with_item;
 use crate::error::ApiError;
 use crate::handle::StoreHandle;
+use crate::shared::Shared;
 
 /// Subscriptions of one connection.
 const SUBSCRIPTIONS_MAX: usize = 64;
@@ -30,7 +30,7 @@ const CHUNK_BYTES: usize = 64 << 10;
 /// Chunks that wait for the connection.
 const CHUNKS_MAX: usize = 4;
 /// Where a frame's flags are.
-const FLAGS_AT: usize = HEADER_BYTES - 10;
+const FLAGS_AT: usize = 6;
 
 /// A subscription that was accepted and has not begun.
 #[derive(Debug)]
@@ -61,8 +61,17 @@ pub(super) struct Subscriptions {
 
 struct Live {
     serial: u64,
-    /// Ends the task, whether it has begun or not.
-    guard: DropGuard,
+    begun: bool,
+    token: CancellationToken,
+    /// Ends the task with the subscription.
+    _guard: DropGuard,
+}
+
+impl Live {
+    fn new(serial: u64) -> Self {
+        let token = CancellationToken::new();
+        Self { serial, begun: false, _guard: token.clone().drop_guard(), token }
+    }
 }
 
 impl Subscriptions {
@@ -85,7 +94,7 @@ impl Subscriptions {
         }
         self.last_serial += 1;
         let serial = self.last_serial;
-        self.live.insert(req_id, Live { serial, guard: CancellationToken::new().drop_guard() });
+        self.live.insert(req_id, Live::new(serial));
         let (context, options) = (ask.context, ask.options);
         Ok(Opening { req_id, serial, context, after, options, caught_up: after == last })
     }
@@ -103,13 +112,13 @@ impl Subscriptions {
     }
 
     /// Starts the task of a subscription whose acceptance was just written.
-    pub(super) fn begin(&mut self, opening: &Opening, store: &StoreHandle, tasks: &TaskTracker) {
-        let Some(live) = self.live.get(&opening.req_id).filter(|live| live.serial == opening.serial) else {
-            return;
-        };
+    pub(super) fn begin(&mut self, opening: &Opening, shared: &Shared) {
+        let live = self.live.get_mut(&opening.req_id).filter(|live| live.serial == opening.serial);
+        let Some(live) = live else { return };
+        live.begun = true;
         let (sender, _) = self.channel.get_or_insert_with(|| mpsc::channel(CHUNKS_MAX));
         let feed = Feed {
-            store: store.clone(),
+            store: shared.store.clone(),
             req_id: opening.req_id,
             serial: opening.serial,
             context: opening.context,
@@ -120,8 +129,8 @@ impl Subscriptions {
             last_frame_at: None,
             sender: sender.clone(),
         };
-        let cancelled = live.guard.token().clone();
-        tasks.spawn(async move { cancelled.run_until_cancelled(feed.run()).await });
+        let cancelled = live.token.clone();
+        shared.spawn(async move { cancelled.run_until_cancelled(feed.run()).await.unwrap_or(()) });
     }
 
     /// Ends a subscription; nothing more of it leaves.
@@ -133,9 +142,9 @@ impl Subscriptions {
         self.live.remove(&req_id).map(drop).ok_or_else(unknown)
     }
 
-    /// Ends all subscriptions and says so to each.
+    /// Ends all subscriptions and says so to each that has begun.
     pub(super) fn end_all(&mut self, error: &ApiError, out: &mut BytesMut) {
-        for (req_id, _) in self.live.drain() {
+        for (req_id, _) in self.live.drain().filter(|(_, live)| live.begun) {
             encode_failure(out, req_id, error.code, &error.message, &error.details);
         }
     }
@@ -257,7 +266,9 @@ impl Feed {
     }
 
     fn broken(&self, position: u64, error: ApiError) -> End {
-        End::Failed(error.with("position", position.to_string()).with("resume_after", (self.next - 1).to_string()))
+        End::Failed(
+            error.with("position", position.to_string()).with("resume_after", (self.next - 1).to_string()),
+        )
     }
 
     async fn flush(&mut self) -> Result<(), Gone> {

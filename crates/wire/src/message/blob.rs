@@ -47,7 +47,7 @@ impl PutBlob {
     }
 }
 
-/// Appends the answer to GET_BLOB as a whole frame, straight from the blob's bytes.
+/// Appends the answer to `GET_BLOB` as a whole frame, straight from the blob's bytes.
 pub fn encode_blob(out: &mut BytesMut, req_id: u64, bytes: &[u8]) {
     let frame = OpenFrame::begin(out, MsgType::GetBlob, 0, req_id);
     put_bytes(out, bytes);
