@@ -97,7 +97,9 @@ pub(crate) enum Denied {
     CrossSite(String),
     #[error("a cookie alone may only read: send an Origin header or the token")]
     CookieAlone,
-    #[error("a token is needed: send `Authorization: Bearer TOKEN`, or open the link that `turnkeep up` prints")]
+    #[error(
+        "a token is needed: send `Authorization: Bearer TOKEN`, or open the link that `turnkeep up` prints"
+    )]
     NoCredentials,
     #[error("the token is wrong")]
     WrongCredentials,

@@ -191,8 +191,10 @@ mod tests {
     #[test]
     fn origins_and_hosts_are_checked_at_start() {
         fn check(origin: &str, expect: bool) {
-            let config =
-                ServerConfig { allow_origins: vec![origin.to_owned()], ..config("127.0.0.1:0", false, false) };
+            let config = ServerConfig {
+                allow_origins: vec![origin.to_owned()],
+                ..config("127.0.0.1:0", false, false)
+            };
             assert_eq!(config.check().is_ok(), expect, "{origin}");
         }
         check("https://app.example", true);

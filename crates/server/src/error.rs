@@ -114,6 +114,7 @@ impl From<&BundleError> for ApiError {
         let code = match error {
             BundleError::Malformed(_) => ErrorCode::Unprocessable,
             BundleError::Conflict(_) => ErrorCode::Conflict,
+            BundleError::TooDeep { .. } => ErrorCode::TooLarge,
         };
         Self::new(code, error.to_string())
     }

@@ -139,7 +139,10 @@ mod tests {
         let hash = BlobHash::of(b"x");
         let bytes = tree(&[("a", 0, 0o644, 1, hash), ("b", 1, 0o755, 0, hash), ("c", 2, 0o100_777, 5, hash)]);
         let entries = decode(&bytes).unwrap();
-        assert_eq!(entries.iter().map(|e| e.kind).collect::<Vec<_>>(), [Kind::File, Kind::Directory, Kind::Symlink]);
+        assert_eq!(
+            entries.iter().map(|e| e.kind).collect::<Vec<_>>(),
+            [Kind::File, Kind::Directory, Kind::Symlink]
+        );
         assert_eq!(entries[0], Entry { name: b"a", kind: Kind::File, mode: 0o644, size: 1, hash });
         assert_eq!(entries[2].mode, 0o777);
     }

@@ -70,7 +70,6 @@ impl Metrics {
     }
 
     /// Counts a binary request that was answered; `status` is 0 for success.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the binary protocol counts here once it is joined in"))]
     pub(crate) fn tcp(&self, message: &'static str, status: u16) {
         self.tcp_requests.get_or_create(&TcpLabels { message, status }).inc();
     }

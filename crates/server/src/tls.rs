@@ -47,8 +47,10 @@ pub(crate) fn acceptor(files: &TlsFiles, http: bool) -> Result<TlsAcceptor, TlsE
 
 fn read_chain(files: &TlsFiles) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let refuse = |source| TlsError::File { path: files.cert.clone(), source };
-    let chain: Vec<_> =
-        CertificateDer::pem_file_iter(&files.cert).map_err(refuse)?.collect::<Result<_, _>>().map_err(refuse)?;
+    let chain: Vec<_> = CertificateDer::pem_file_iter(&files.cert)
+        .map_err(refuse)?
+        .collect::<Result<_, _>>()
+        .map_err(refuse)?;
     if chain.is_empty() {
         return Err(TlsError::NoCertificate(files.cert.clone()));
     }

@@ -32,13 +32,16 @@ fn host_must_be_a_name_of_ours() {
         let facts = Facts { host, open: true, ..Facts::default() };
         assert_eq!(with_token().decide(&facts, LOCAL).is_ok(), expect, "{host:?}");
     }
-    for good in ["127.0.0.1", "127.0.0.1:9010", "localhost", "LOCALHOST:1", "keep.example", "Keep.Example:80"] {
+    for good in ["127.0.0.1", "127.0.0.1:9010", "localhost", "LOCALHOST:1", "keep.example", "Keep.Example:80"]
+    {
         check(Some(good), true);
     }
     check(Some("exact.example:8443"), true);
     check(Some("exact.example"), false);
     check(None, false);
-    for bad in ["", "evil.example", "localhost.evil.example", "127.0.0.2", "[::1]", "localhost:x", ":9010", "[::1"] {
+    for bad in
+        ["", "evil.example", "localhost.evil.example", "127.0.0.2", "[::1]", "localhost:x", ":9010", "[::1"]
+    {
         check(Some(bad), false);
     }
 }

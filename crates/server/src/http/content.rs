@@ -5,7 +5,8 @@
 
 use axum::body::Body;
 use axum::http::header::{
-    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_NONE_MATCH, IF_RANGE, RANGE,
+    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_NONE_MATCH, IF_RANGE,
+    RANGE,
 };
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -39,7 +40,8 @@ impl Content {
             return Ok(response);
         }
         let len = self.bytes.len() as u64;
-        let wanted = text(request, &RANGE).filter(|_| text(request, &IF_RANGE).is_none_or(|tag| tag == self.etag));
+        let wanted =
+            text(request, &RANGE).filter(|_| text(request, &IF_RANGE).is_none_or(|tag| tag == self.etag));
         let mut response = match range(wanted, len) {
             Range::Whole => Body::from(self.bytes).into_response(),
             Range::Part { start, end } => part(&self.bytes, start, end),
@@ -64,7 +66,8 @@ pub(crate) fn head(request: &HeaderMap, etag: &str, media_type: &'static str, le
 pub(crate) fn not_modified(request: &HeaderMap, etag: &str, cache: &'static str) -> Option<Response> {
     let held = request.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     held.into_iter().any(|tags| names(tags, etag)).then(|| {
-        (StatusCode::NOT_MODIFIED, [(ETAG, etag.to_owned()), (CACHE_CONTROL, cache.to_owned())]).into_response()
+        (StatusCode::NOT_MODIFIED, [(ETAG, etag.to_owned()), (CACHE_CONTROL, cache.to_owned())])
+            .into_response()
     })
 }
 
@@ -84,7 +87,10 @@ fn part(bytes: &Bytes, start: u64, end: u64) -> Response {
 }
 
 fn unsatisfiable(len: u64) -> Response {
-    let error = ApiError::new(ErrorCode::RangeNotSatisfiable, format!("no byte of the range exists: there are {len}"));
+    let error = ApiError::new(
+        ErrorCode::RangeNotSatisfiable,
+        format!("no byte of the range exists: there are {len}"),
+    );
     ([(CONTENT_RANGE, format!("bytes */{len}"))], error).into_response()
 }
 
@@ -152,7 +158,17 @@ mod tests {
         check("bytes=-0", 10, Range::Unsatisfiable);
         check("bytes=0-", 0, Range::Unsatisfiable);
         check("bytes=-1", 0, Range::Unsatisfiable);
-        for whole in ["", "bytes", "bytes=", "bytes=-", "bytes=4-2", "bytes=a-b", "bytes=0-1,3-4", "items=0-1", "bytes=1"] {
+        for whole in [
+            "",
+            "bytes",
+            "bytes=",
+            "bytes=-",
+            "bytes=4-2",
+            "bytes=a-b",
+            "bytes=0-1,3-4",
+            "items=0-1",
+            "bytes=1",
+        ] {
             check(whole, 10, Range::Whole);
         }
     }

@@ -158,7 +158,8 @@ fn push_event(out: &mut String, store: &Store, event: &Event, context: Option<Co
         EventKind::ContextCreated(_) | EventKind::RegistryPut(_) => return,
     };
     if let Some(data) = data {
-        write!(out, "id: {}\nevent: {kind}\ndata: {data}\n\n", event.position).expect("memory takes what is written");
+        write!(out, "id: {}\nevent: {kind}\ndata: {data}\n\n", event.position)
+            .expect("memory takes what is written");
     }
 }
 
@@ -189,7 +190,12 @@ fn context_created(store: &Store, id: ContextId) -> Option<String> {
 fn fs_attached(store: &Store, id: TurnId, wanted: impl Fn(ContextId) -> bool) -> Option<String> {
     let turn = store.turn(id).ok().filter(|turn| wanted(turn.context))?;
     let fs_root_hash = json::Hash(turn.fs_root?);
-    serde_json::to_string(&json::FsAttached { context_id: turn.context.into(), turn_id: id.into(), fs_root_hash }).ok()
+    serde_json::to_string(&json::FsAttached {
+        context_id: turn.context.into(),
+        turn_id: id.into(),
+        fs_root_hash,
+    })
+    .ok()
 }
 
 fn registry_put(id: &str) -> Option<String> {

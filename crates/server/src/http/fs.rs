@@ -88,9 +88,8 @@ impl Place {
         let (kind, hash) = self.walk(shared, root)?;
         let bytes = blobs::read(shared, hash)?;
         match kind {
-            Kind::File => {
-                Content { etag: blobs::etag(hash), media_type: BYTES, cache: IMMUTABLE, bytes }.respond(headers)
-            }
+            Kind::File => Content { etag: blobs::etag(hash), media_type: BYTES, cache: IMMUTABLE, bytes }
+                .respond(headers),
             Kind::Directory => Ok(Json(self.listing(hash, &bytes)?).into_response()),
             Kind::Symlink => Ok(Json(self.symlink(hash, &bytes)).into_response()),
         }
@@ -143,7 +142,9 @@ impl Place {
 fn bad_tree(error: &TreeError, hash: BlobHash) -> ApiError {
     let code = match error {
         TreeError::TooMany { .. } => ErrorCode::TooLarge,
-        TreeError::NotMsgpack | TreeError::Missing(_) | TreeError::Bad(_) | TreeError::LeftOver => ErrorCode::Corrupt,
+        TreeError::NotMsgpack | TreeError::Missing(_) | TreeError::Bad(_) | TreeError::LeftOver => {
+            ErrorCode::Corrupt
+        }
     };
     ApiError::new(code, format!("blob {hash} is not a directory: {error}")).with("hash", hash.to_string())
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, AUTHORIZATION, COOKIE,
-    HOST, ORIGIN, UPGRADE, VARY, X_CONTENT_TYPE_OPTIONS,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, AUTHORIZATION,
+    COOKIE, HOST, ORIGIN, UPGRADE, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
@@ -92,7 +92,9 @@ fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 fn refuse(denied: &Denied, request: &Request) -> Response {
     let code = match denied {
         Denied::NoHost => ErrorCode::BadRequest,
-        Denied::Host(_) | Denied::Origin(_) | Denied::CrossSite(_) | Denied::CookieAlone => ErrorCode::Forbidden,
+        Denied::Host(_) | Denied::Origin(_) | Denied::CrossSite(_) | Denied::CookieAlone => {
+            ErrorCode::Forbidden
+        }
         Denied::NoCredentials | Denied::WrongCredentials => ErrorCode::Unauthorized,
     };
     if code == ErrorCode::Unauthorized && request.uri().path() == "/" {

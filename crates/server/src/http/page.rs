@@ -77,7 +77,12 @@ impl Page {
     fn write_meta(&self, out: &mut String, registry: &Registry) {
         let Context { id, head, head_depth, .. } = &self.context;
         let head = TurnId::to_wire(*head);
-        put(out, format_args!("{{\"meta\":{{\"context_id\":\"{id}\",\"head_turn_id\":\"{head}\",\"head_depth\":{head_depth}"));
+        put(
+            out,
+            format_args!(
+                "{{\"meta\":{{\"context_id\":\"{id}\",\"head_turn_id\":\"{head}\",\"head_depth\":{head_depth}"
+            ),
+        );
         out.push_str(",\"registry_bundle_id\":");
         match registry.last_bundle_id() {
             Some(id) => put_str(out, id),
@@ -102,9 +107,12 @@ impl<'a> Renderer<'a> {
             && options.view.is_typed()
             && !registry.knows(wanted)
         {
-            return Err(ApiError::new(ErrorCode::FailedDependency, format!("type {wanted} is not in the registry"))
-                .with("type_id", &*wanted.id)
-                .with("type_version", wanted.version));
+            return Err(ApiError::new(
+                ErrorCode::FailedDependency,
+                format!("type {wanted} is not in the registry"),
+            )
+            .with("type_id", &*wanted.id)
+            .with("type_version", wanted.version));
         }
         Ok(Self { store: shared.store.store(), registry, options })
     }
@@ -140,7 +148,8 @@ impl<'a> Renderer<'a> {
 
     fn write_typed(&self, out: &mut String, turn: &Turn, payload: &[u8]) -> Result<(), ApiError> {
         let ViewOptions { projection, .. } = self.options;
-        let projected = projection::project(&self.registry, &turn.declared, turn.encoding, payload, projection)?;
+        let projected =
+            projection::project(&self.registry, &turn.declared, turn.encoding, payload, projection)?;
         out.push(',');
         projected.push_members(out);
         Ok(())
@@ -172,7 +181,10 @@ fn write_head(out: &mut String, turn: &Turn) {
 }
 
 fn write_fault(out: &mut String, fault: &ApiError) {
-    put(out, format_args!(",\"error\":{{\"code\":\"{}\",\"status\":{}", fault.code.word(), fault.code.status()));
+    put(
+        out,
+        format_args!(",\"error\":{{\"code\":\"{}\",\"status\":{}", fault.code.word(), fault.code.status()),
+    );
     out.push_str(",\"message\":");
     put_str(out, &fault.message);
     out.push('}');

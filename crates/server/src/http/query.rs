@@ -81,7 +81,7 @@ impl Pairs {
     }
 
     /// The one value of a parameter, under its name or its alias.
-    fn one(&self, name: &'static str, alias: Option<&str>) -> Result<Option<&str>, QueryError> {
+    fn one(&self, name: &'static str, alias: Option<&'static str>) -> Result<Option<&str>, QueryError> {
         let mut values = self.all(name).chain(alias.into_iter().flat_map(|alias| self.all(alias)));
         let first = values.next();
         if values.next().is_some() { Err(QueryError::Twice(name)) } else { Ok(first) }
@@ -95,7 +95,7 @@ impl Pairs {
     fn choice<T: FromStr<Err = UnknownValue> + Default>(
         &self,
         name: &'static str,
-        alias: Option<&str>,
+        alias: Option<&'static str>,
     ) -> Result<T, QueryError> {
         self.one(name, alias)?.map_or(Ok(T::default()), |value| Ok(value.parse()?))
     }
@@ -206,9 +206,9 @@ impl EventsQuery {
 impl FromQuery for EventsQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
         pairs.only(Self::NAMES)?;
-        let after = pairs.one("after", None)?.map(|value| parse_position(value).ok_or_else(|| {
-            kind("after", value, "a position: a whole number from 0 on")
-        }));
+        let after = pairs.one("after", None)?.map(|value| {
+            parse_position(value).ok_or_else(|| kind("after", value, "a position: a whole number from 0 on"))
+        });
         Ok(Self { after: after.transpose()? })
     }
 }
@@ -247,7 +247,10 @@ pub fn parse_any(bytes: &[u8]) {
     let contexts = ContextsQuery::from_query(pairs.clone());
     let events = EventsQuery::from_query(pairs.clone());
     let understood = [turns.is_ok(), contexts.is_ok(), events.is_ok()];
-    assert!(NoQuery::from_query(pairs).is_err() || understood.iter().all(|ok| *ok), "an empty query is every route's");
+    assert!(
+        NoQuery::from_query(pairs).is_err() || understood.iter().all(|ok| *ok),
+        "an empty query is every route's"
+    );
 }
 
 #[cfg(test)]

@@ -55,7 +55,8 @@ pub(crate) async fn get_bundle(
 ) -> Result<Response, ApiError> {
     let registry = shared.store.store().registry();
     let bundle = registry.bundle(&id).ok_or_else(|| {
-        ApiError::new(ErrorCode::NotFound, format!("bundle `{id}` does not exist")).with("bundle_id", id.as_str())
+        ApiError::new(ErrorCode::NotFound, format!("bundle `{id}` does not exist"))
+            .with("bundle_id", id.as_str())
     })?;
     let etag = format!("\"{}\"", bundle.etag);
     Content { etag, media_type: JSON, cache: REVALIDATE, bytes: bundle.bytes.clone() }.respond(&headers)

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY, SET_COOKIE, WWW_AUTHENTICATE,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY, SET_COOKIE,
+    WWW_AUTHENTICATE,
 };
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -119,12 +120,14 @@ fn places(shared: &Shared) -> String {
         ("Access", auth.to_owned()),
         ("Appends", strict.to_owned()),
     ];
-    let rows = rows.map(|(name, value)| format!("<tr><th>{name}</th><td><code>{}</code></td></tr>", Escaped(&value)));
+    let rows = rows
+        .map(|(name, value)| format!("<tr><th>{name}</th><td><code>{}</code></td></tr>", Escaped(&value)));
     format!("<table class=places>{}</table>", rows.concat())
 }
 
 fn latest(shared: &Shared) -> String {
-    let rows: Vec<_> = shared.store.store().contexts(None).take(LATEST_CONTEXTS).map(contexts::shape).collect();
+    let rows: Vec<_> =
+        shared.store.store().contexts(None).take(LATEST_CONTEXTS).map(contexts::shape).collect();
     if rows.is_empty() {
         return "<h2>Latest contexts</h2><p class=lead>None yet. <code>turnkeep ctx new</code> makes one.</p>".into();
     }
@@ -137,9 +140,10 @@ fn latest(shared: &Shared) -> String {
 }
 
 fn row(context: &json::Context) -> String {
-    let labels = context.labels.iter().map(|(key, value)| {
-        format!("<span class=label>{}<b>{}</b></span>", Escaped(key), Escaped(value))
-    });
+    let labels = context
+        .labels
+        .iter()
+        .map(|(key, value)| format!("<span class=label>{}<b>{}</b></span>", Escaped(key), Escaped(value)));
     let (id, head) = (context.context_id, context.head_turn_id);
     format!(
         "<tr><td><a href=\"/v1/contexts/{id}/turns\">ctx:{id}</a></td><td>turn:{head}</td><td>{}</td>\

@@ -50,7 +50,11 @@ pub(crate) async fn page(
 }
 
 /// The turns that end at the head as the page's `meta` shows it, though the head may have moved since.
-fn head_turns(shared: &Shared, context: &turnkeep_store::Context, limit: usize) -> Result<Vec<Turn>, ApiError> {
+fn head_turns(
+    shared: &Shared,
+    context: &turnkeep_store::Context,
+    limit: usize,
+) -> Result<Vec<Turn>, ApiError> {
     let (Some(head), Some(above)) = (context.head, limit.checked_sub(1)) else { return Ok(Vec::new()) };
     let store = shared.store.store();
     let mut turns = store.before(head, above)?;

@@ -70,7 +70,12 @@ fn an_error_lists_what_would_be_legal() {
     check("bytes_render=hex&bytes_format=hex", "`bytes_render` is given twice");
     check("view=%zz", "`%zz` is not percent-encoded UTF-8");
     check("view=%ff", "`%ff` is not percent-encoded UTF-8");
-    assert!(turns("colour=red").unwrap_err().to_string().starts_with("`colour` is not a parameter here; these are: limit"));
+    assert!(
+        turns("colour=red")
+            .unwrap_err()
+            .to_string()
+            .starts_with("`colour` is not a parameter here; these are: limit")
+    );
 }
 
 #[test]
@@ -82,7 +87,10 @@ fn explicit_hints_need_both_and_only_there() {
     check("type_hint_mode=explicit", Err(QueryError::Hint(HintError::Incomplete)));
     check("type_hint_mode=explicit&as_type_id=a", Err(QueryError::Hint(HintError::Incomplete)));
     check("type_hint_mode=explicit&as_type_version=1", Err(QueryError::Hint(HintError::Incomplete)));
-    check("type_hint_mode=explicit&as_type_id=&as_type_version=1", Err(QueryError::Hint(HintError::Incomplete)));
+    check(
+        "type_hint_mode=explicit&as_type_id=&as_type_version=1",
+        Err(QueryError::Hint(HintError::Incomplete)),
+    );
     check("as_type_id=a", Err(QueryError::Hint(HintError::NotExplicit)));
     check("type_hint_mode=latest&as_type_version=1", Err(QueryError::Hint(HintError::NotExplicit)));
     for bad in ["4294967296", "01", "-1", "x", ""] {
@@ -114,7 +122,8 @@ fn labels_filter_by_key_or_by_key_and_value() {
 
 #[test]
 fn a_position_is_a_whole_number() {
-    let parse = |query: &str| EventsQuery::from_query(Pairs::parse(query).unwrap()).ok().map(|query| query.after);
+    let parse =
+        |query: &str| EventsQuery::from_query(Pairs::parse(query).unwrap()).ok().map(|query| query.after);
     assert_eq!(parse(""), Some(None));
     assert_eq!(parse("after=0"), Some(Some(0)));
     assert_eq!(parse("after=18446744073709551615"), Some(Some(u64::MAX)));

@@ -42,7 +42,9 @@ impl FromStr for View {
             "typed" => Ok(Self::Typed),
             "raw" => Ok(Self::Raw),
             "both" => Ok(Self::Both),
-            _ => Err(UnknownValue { option: "view", given: text.to_owned(), legal: &["typed", "raw", "both"] }),
+            _ => {
+                Err(UnknownValue { option: "view", given: text.to_owned(), legal: &["typed", "raw", "both"] })
+            }
         }
     }
 }
