@@ -111,12 +111,14 @@ impl From<Refusal> for ApiError {
 
 impl From<&BundleError> for ApiError {
     fn from(error: &BundleError) -> Self {
-        let code = match error {
-            BundleError::Malformed(_) => ErrorCode::Unprocessable,
-            BundleError::Conflict(_) => ErrorCode::Conflict,
-            BundleError::TooDeep { .. } => ErrorCode::TooLarge,
-        };
-        Self::new(code, error.to_string())
+        let message = error.to_string();
+        match error {
+            BundleError::Malformed(_) => Self::new(ErrorCode::Unprocessable, message),
+            BundleError::Conflict(_) => Self::new(ErrorCode::Conflict, message),
+            BundleError::TooDeep { offset } => {
+                Self::new(ErrorCode::TooLarge, message).with("offset", *offset as u64)
+            }
+        }
     }
 }
 

@@ -16,6 +16,7 @@ pub mod http;
 mod metrics;
 pub mod run;
 mod shared;
+mod tcp;
 pub mod tls;
 
 pub use auth::{Auth, Token};

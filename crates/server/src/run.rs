@@ -20,6 +20,7 @@ use crate::handle::StoreHandle;
 use crate::http;
 use crate::metrics::Metrics;
 use crate::shared::Shared;
+use crate::tcp;
 use crate::tls::{self, TlsError};
 
 /// Why the server cannot start.
@@ -49,10 +50,12 @@ pub struct Running {
 /// Starts serving `store` as `config` says, on the caller's runtime.
 pub async fn serve(config: ServerConfig, store: Store) -> Result<Running, ServeError> {
     config.check()?;
+    let tcp_tls = config.tls.as_ref().map(|files| tls::acceptor(files, false)).transpose()?;
     let http_tls = config.tls.as_ref().map(|files| tls::acceptor(files, true)).transpose()?;
-    let (_tcp, tcp_addr) = bind(config.tcp_addr).await?;
+    let (tcp, tcp_addr) = bind(config.tcp_addr).await?;
     let (http, http_addr) = bind(config.http_addr).await?;
     let shared = share(config, store, tcp_addr, http_addr);
+    shared.spawn(tcp::serve_tcp(tcp, tcp_tls, Arc::clone(&shared)));
     shared.spawn(http::serve_http(http, http_tls, Arc::clone(&shared)));
     Ok(Running { shared })
 }
