@@ -10,10 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc, oneshot};
-use turnkeep_wire::{ErrorBody, Header, MsgType};
+use turnkeep_wire::message::ItemForm;
+use turnkeep_wire::{Frame, MsgType, Request, Response};
 
 use crate::error::{Error, Lost};
 
@@ -22,28 +23,21 @@ const SPARE_BYTES_MAX: usize = 1 << 20;
 /// Room asked for at a time when reading; a declared length is never trusted with more.
 const READ_BYTES: usize = 256 << 10;
 
-/// An answer as it came: its flags and its undecoded payload.
-#[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) header: Header,
-    pub(crate) payload: Bytes,
-}
-
 /// Who waits for the frames with one request id.
 pub(crate) enum Waiter {
     /// One answer; the permits are given back with it.
-    Reply(oneshot::Sender<Result<Answer, Error>>, #[expect(dead_code, reason = "held")] Permits),
+    Reply(oneshot::Sender<Result<Frame, Error>>, Permits),
     /// A subscription's frames. When they are not taken in time the sender is dropped.
-    Stream(mpsc::Sender<Answer>),
+    Stream(mpsc::Sender<Frame>),
     /// Nobody; the answer is dropped.
     Nobody,
 }
 
-/// What a request holds of the client's bounds while it is unanswered.
-#[derive(Debug)]
+/// What a request holds of the client's bounds while it is unanswered; HELLO holds nothing.
+#[derive(Debug, Default)]
 pub(crate) struct Permits {
-    pub(crate) _request: OwnedSemaphorePermit,
-    pub(crate) _bytes: OwnedSemaphorePermit,
+    pub(crate) _request: Option<OwnedSemaphorePermit>,
+    pub(crate) _bytes: Option<OwnedSemaphorePermit>,
 }
 
 /// What the task needs to know about its bounds.
@@ -94,35 +88,33 @@ impl Connection {
             replies: 0,
             lost: None,
         };
-        let shared = Arc::new(Shared { outbox: Mutex::new(outbox), wake: Notify::new(), reads: AtomicU64::new(0) });
+        let shared =
+            Arc::new(Shared { outbox: Mutex::new(outbox), wake: Notify::new(), reads: AtomicU64::new(0) });
         let task = tokio::spawn(run(stream, Arc::clone(&shared), bounds));
         Self { shared, task }
     }
 
-    /// Queues one frame, which `encode` appends to the buffer under the request id that it is given.
-    pub(crate) fn send(&self, waiter: Waiter, encode: impl FnOnce(u64, &mut BytesMut)) -> Result<u64, Error> {
+    /// Queues a request; it is on its way when this returns.
+    pub(crate) fn send(&self, waiter: Waiter, request: &Request) -> Result<u64, Error> {
         let mut outbox = self.shared.outbox();
         if let Some(lost) = &outbox.lost {
             return Err(Error::Lost(lost.clone()));
         }
-        let id = outbox.next_id;
-        outbox.next_id += 1;
-        encode(id, &mut outbox.bytes);
-        outbox.replies += usize::from(matches!(waiter, Waiter::Reply(..)));
-        outbox.waiters.insert(id, waiter);
+        let id = outbox.push(waiter, request);
         drop(outbox);
         self.shared.wake.notify_one();
         Ok(id)
     }
 
-    /// Stops waiting for a subscription's frames.
-    pub(crate) fn forget(&self, id: u64) {
-        self.shared.outbox().waiters.remove(&id);
+    /// Ends a subscription. Harmless if it has ended already.
+    pub(crate) fn cancel(&self, id: u64) {
+        self.shared.outbox().cancel(id);
+        self.shared.wake.notify_one();
     }
 
-    /// Whether the connection has ended.
-    pub(crate) fn is_lost(&self) -> bool {
-        self.shared.outbox().lost.is_some()
+    /// Why the connection has ended, if it has.
+    pub(crate) fn lost(&self) -> Option<Lost> {
+        self.shared.outbox().lost.clone()
     }
 }
 
@@ -152,20 +144,22 @@ impl Shared {
     }
 
     /// Hands a frame to whoever waits for it.
-    fn deliver(&self, answer: Answer) -> Result<(), Lost> {
+    fn deliver(&self, answer: Frame) -> Result<(), Lost> {
         let id = answer.header.req_id;
-        let is_error = answer.header.msg_type == MsgType::ERROR;
+        let is_error = answer.header.msg_type == MsgType::Error.to_wire();
         let mut outbox = self.outbox();
         match outbox.waiters.get(&id) {
             Some(Waiter::Stream(frames)) => {
-                let taken = frames.try_send(answer).is_ok();
-                if is_error || !taken {
+                if frames.try_send(answer).is_err() {
+                    outbox.cancel(id);
+                    self.wake.notify_one();
+                } else if is_error {
                     outbox.waiters.remove(&id);
                 }
             }
             Some(Waiter::Reply(..)) => outbox.reply(id, answer),
             Some(Waiter::Nobody) => drop(outbox.waiters.remove(&id)),
-            None if is_error && id == 0 => return Err(Lost::refused(&answer.payload)),
+            None if is_error && id == 0 => return Err(refusal(answer)),
             // A subscription that was given up may still speak for a moment.
             None => tracing::debug!(id, "a frame that nobody waits for"),
         }
@@ -173,10 +167,35 @@ impl Shared {
     }
 }
 
+/// Why the server is about to close the connection.
+fn refusal(frame: Frame) -> Lost {
+    match Response::decode(frame, ItemForm::Plain) {
+        Ok(Response::Error(failure)) => Lost::Refused((&failure).into()),
+        _ => Lost::Ended,
+    }
+}
+
 impl Outbox {
-    fn reply(&mut self, id: u64, answer: Answer) {
-        if let Some(Waiter::Reply(reply, _)) = self.waiters.remove(&id) {
+    fn push(&mut self, waiter: Waiter, request: &Request) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        request.encode(id, &mut self.bytes);
+        self.replies += usize::from(matches!(waiter, Waiter::Reply(..)));
+        self.waiters.insert(id, waiter);
+        id
+    }
+
+    /// Gives up a subscription: its frames have no taker from now on.
+    fn cancel(&mut self, id: u64) {
+        if self.waiters.remove(&id).is_some() {
+            self.push(Waiter::Nobody, &Request::Cancel(id));
+        }
+    }
+
+    fn reply(&mut self, id: u64, answer: Frame) {
+        if let Some(Waiter::Reply(reply, permits)) = self.waiters.remove(&id) {
             self.replies -= 1;
+            drop(permits);
             // The caller may have stopped waiting.
             drop(reply.send(Ok(answer)));
         }
@@ -219,14 +238,14 @@ async fn read<R: AsyncRead>(reader: R, shared: &Shared, bounds: Bounds) -> Lost 
     let mut buffer = BytesMut::with_capacity(READ_BYTES);
     loop {
         loop {
-            match next_frame(&mut buffer, bounds.frame_bytes_max) {
+            match Frame::take(&mut buffer, bounds.frame_bytes_max) {
                 Ok(Some(answer)) => {
                     if let Err(lost) = shared.deliver(answer) {
                         return lost;
                     }
                 }
                 Ok(None) => break,
-                Err(lost) => return lost,
+                Err(error) => return error.into(),
             }
         }
         buffer.reserve(READ_BYTES / 4);
@@ -236,21 +255,6 @@ async fn read<R: AsyncRead>(reader: R, shared: &Shared, bounds: Bounds) -> Lost 
             Err(error) => return Lost::io(error),
         };
     }
-}
-
-/// Cuts one whole frame off the front of the buffer.
-fn next_frame(buffer: &mut BytesMut, frame_bytes_max: usize) -> Result<Option<Answer>, Lost> {
-    let Some(bytes) = buffer.first_chunk::<{ Header::BYTES }>() else { return Ok(None) };
-    let header = Header::decode(bytes);
-    let len = header.len as usize;
-    if len > frame_bytes_max {
-        return Err(Lost::FrameTooLong { bytes: len, max: frame_bytes_max });
-    }
-    if buffer.len() < Header::BYTES + len {
-        return Ok(None);
-    }
-    buffer.advance(Header::BYTES);
-    Ok(Some(Answer { header, payload: buffer.split_to(len).freeze() }))
 }
 
 /// Ends when requests were unanswered and not one byte came for the whole time-out.

@@ -22,6 +22,8 @@ pub struct Options {
     pub in_flight_bytes_max: usize,
     /// The longest frame that is accepted from the server.
     pub frame_bytes_max: usize,
+    /// Checks every payload and blob that is read against its hash.
+    pub verify_reads: bool,
     /// Events that a subscription holds for a reader that is busy. Beyond them it resumes by itself.
     pub subscription_events_max: usize,
 }
@@ -37,6 +39,7 @@ impl Default for Options {
             in_flight_max: 4096,
             in_flight_bytes_max: 128 << 20,
             frame_bytes_max: 128 << 20,
+            verify_reads: false,
             subscription_events_max: 1024,
         }
     }
