@@ -60,10 +60,10 @@ pub(crate) struct ServeFlags {
     #[arg(long)]
     pub(crate) no_auth: bool,
     /// PEM file with the server's certificate chain; TLS on both ports
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) tls_cert: Option<PathBuf>,
     /// PEM file with the certificate's private key
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) tls_key: Option<PathBuf>,
     /// Further Host name that HTTP requests may carry; may be repeated
     #[arg(long, value_name = "HOST")]
@@ -113,7 +113,7 @@ impl Config {
             Some(limits) => Setting::new(limits.over(Limits::default()), Source::File(path.clone())),
             None => Setting::new(Limits::default(), Source::Default),
         };
-        Ok(Self {
+        let config = Self {
             data: from.path("data", reach.data.clone(), raw.data)?.or_else(|| default_data(env))?,
             server: from.text("server", reach.server.clone(), raw.server).optional(),
             token: from.text("token", reach.token.clone(), None).optional(),
@@ -131,7 +131,17 @@ impl Config {
             allow_origin: from.list("allow-origin", &serve.allow_origin, raw.allow_origin),
             limits,
             file: path.clone(),
-        })
+        };
+        config.check()?;
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.tls_cert.value.is_some() == self.tls_key.value.is_some() {
+            return Ok(());
+        }
+        let failure = Failure::usage("TLS needs a certificate and its key");
+        Err(failure.hint("give both --tls-cert and --tls-key, or neither").into())
     }
 
     /// Every setting as its name, its text and where it came from. The token's text is never shown.

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use crate::http::Refused;
+
 /// An error that knows what the person may do about it.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
@@ -44,7 +46,9 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     }
     eprintln!("error: {error:#}");
     let failure = error.chain().find_map(|cause| cause.downcast_ref::<Failure>());
-    if let Some(hint) = failure.and_then(|failure| failure.hint.as_ref()) {
+    let refused = error.chain().find_map(|cause| cause.downcast_ref::<Refused>());
+    let hint = failure.and_then(|failure| failure.hint.as_deref());
+    if let Some(hint) = hint.or_else(|| refused.and_then(Refused::hint)) {
         eprintln!("hint: {hint}");
     }
     ExitCode::from(if failure.is_some_and(|failure| failure.usage) { 2 } else { 1 })

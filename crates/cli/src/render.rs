@@ -7,15 +7,12 @@ pub(crate) mod graph;
 pub(crate) mod msgpack;
 pub(crate) mod turn;
 
-use std::fmt::Write;
-
 /// The text with control characters escaped, so that it cannot command the terminal. Keeps tabs.
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         if (c.is_control() && c != '\t') || is_bidi_control(c) {
-            // Writing to a string cannot fail.
-            drop(write!(shown, "\\u{{{:x}}}", u32::from(c)));
+            shown.push_str(&format!("\\u{{{:x}}}", u32::from(c)));
         } else {
             shown.push(c);
         }

@@ -62,7 +62,7 @@ impl Session {
             None => dir.token()?,
         };
         let target = Target::parse(address, token, config.tls_ca.value.clone())?;
-        let binary = format!("{}:{}", target.bracketed_name(), config.listen.value.port());
+        let binary = target.at_port(config.listen.value.port());
         Ok(Self { http: Http::new(target), binary, local: None })
     }
 

@@ -66,10 +66,18 @@ impl Target {
         self.ca.as_deref()
     }
 
-    /// The host without its port.
-    pub(crate) fn name(&self) -> &str {
-        let name = self.authority.rsplit_once(':').map_or(self.authority.as_str(), |(name, _)| name);
-        name.trim_start_matches('[').trim_end_matches(']')
+    /// The same host at another port.
+    pub(crate) fn at_port(&self, port: u16) -> String {
+        format!("{}:{port}", self.bracketed_name())
+    }
+
+    /// The host without its port and brackets, as a certificate names it.
+    fn name(&self) -> &str {
+        self.bracketed_name().trim_start_matches('[').trim_end_matches(']')
+    }
+
+    fn bracketed_name(&self) -> &str {
+        self.authority.rsplit_once(':').map_or(self.authority.as_str(), |(name, _)| name)
     }
 }
 

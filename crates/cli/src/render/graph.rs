@@ -51,11 +51,6 @@ impl Graph {
         }
     }
 
-    /// Whether lanes still wait for turns.
-    pub(crate) fn is_open(&self) -> bool {
-        !self.lanes.is_empty()
-    }
-
     fn set(&mut self, lane: usize, waits: Option<TurnId>) {
         if let Some(slot) = self.lanes.get_mut(lane) {
             *slot = waits;
@@ -115,7 +110,7 @@ mod tests {
             lines.push(format!("{} .", margin.rest));
             lines.extend(margin.joins);
         }
-        assert!(!graph.is_open(), "every line ends at a root");
+        assert!(graph.lanes.is_empty(), "every line ends at a root");
         let expect: Vec<&str> = expect.lines().map(str::trim_start).filter(|line| !line.is_empty()).collect();
         let lines: Vec<&str> = lines.iter().map(|line| line.trim_start()).collect();
         assert_eq!(lines, expect);
