@@ -3,6 +3,8 @@
 //! In a `console` block a line that starts with `$ ` is a command and the lines up to the next one are
 //! what it prints. A line `...` stands for any number of lines, `[..]` within a line for any text.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;
