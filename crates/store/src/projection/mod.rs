@@ -1,1 +1,183 @@
 //! Projection: a payload's msgpack and a descriptor become JSON that people and browsers can read.
+//!
+//! Everything here is a function of its arguments. A payload is read in one pass and written as JSON text,
+//! without a tree between; hostile bytes cost time and memory in proportion to their length. It fails with
+//! a [`ProjectionError`] for one payload only, so that a bad turn never hides the others of a page.
+
+mod encode;
+pub mod fuzz;
+mod msgpack;
+mod options;
+mod render;
+mod sink;
+#[cfg(test)]
+mod tests;
+mod text;
+mod time;
+mod typed_blob;
+mod warning;
+
+use std::sync::Arc;
+
+use turnkeep_types::TypeRef;
+
+pub use encode::{EncodeError, encode};
+pub use msgpack::DecodeFault;
+pub use options::{
+    BytesRender, EnumRender, HintError, HintMode, IncludeUnknown, Options, TimeRender, TypeHint, U64Format,
+    UnknownValue,
+};
+pub use warning::Warning;
+
+use crate::registry::{Registry, TypeVersion, push_string};
+use render::Renderer;
+use text::push_int;
+
+/// The encoding that can be projected: msgpack.
+pub const ENCODING_MSGPACK: u32 = 1;
+
+/// A payload as JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Projected {
+    /// The descriptor that was used.
+    pub decoded_as: TypeRef,
+    /// The object with field names, as JSON text.
+    pub data: String,
+    /// What no descriptor names, as the text of a JSON object; there exactly when it was asked for.
+    pub unknown: Option<String>,
+    /// Where the payload is not what its descriptor says.
+    pub warnings: Vec<Warning>,
+}
+
+impl Projected {
+    /// Appends the members `"decoded_as":…,"data":…` and, where they are there, `"unknown":…` and
+    /// `"warnings":…`, without braces around them.
+    pub fn push_members(&self, out: &mut String) {
+        out.push_str("\"decoded_as\":{\"type_id\":");
+        push_string(out, &self.decoded_as.id);
+        out.push_str(",\"type_version\":");
+        push_int(out, self.decoded_as.version.into());
+        out.push_str("},\"data\":");
+        out.push_str(&self.data);
+        if let Some(unknown) = &self.unknown {
+            out.push_str(",\"unknown\":");
+            out.push_str(unknown);
+        }
+        self.push_warnings(out);
+    }
+
+    fn push_warnings(&self, out: &mut String) {
+        for (index, warning) in self.warnings.iter().enumerate() {
+            out.push_str(if index == 0 { ",\"warnings\":[" } else { "," });
+            warning.push_json(out);
+        }
+        if !self.warnings.is_empty() {
+            out.push(']');
+        }
+    }
+}
+
+/// Why a payload cannot be shown.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProjectionError {
+    /// An explicit type that is not the turn's.
+    #[error("the turn is declared as {declared} and cannot be read as {requested}")]
+    Conflict {
+        /// What the writer declared.
+        declared: TypeRef,
+        /// What the reader asked for.
+        requested: TypeRef,
+    },
+    /// Neither the writer nor the reader named a type.
+    #[error("the turn has no declared type: name one with type_hint_mode=explicit")]
+    MissingTypeHint,
+    /// Nobody published the descriptor.
+    #[error("type {0} is not published")]
+    FailedDependency(TypeRef),
+    /// The bytes are no payload.
+    #[error(transparent)]
+    Decode(#[from] DecodeFault),
+    /// The JSON would be longer than one payload may become.
+    #[error("the payload becomes more than {max} bytes of JSON")]
+    TooLarge {
+        /// The most that it may become.
+        max: usize,
+    },
+}
+
+impl ProjectionError {
+    /// The canonical word, which pages carry beside the turn.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Conflict { .. } => "Conflict",
+            Self::MissingTypeHint => "MissingTypeHint",
+            Self::FailedDependency(_) => "FailedDependency",
+            Self::Decode(_) => "DecodeError",
+            Self::TooLarge { .. } => "TooLarge",
+        }
+    }
+
+    /// The canonical number, which pages carry beside the turn.
+    pub fn status(&self) -> u16 {
+        match self {
+            Self::Conflict { .. } => 409,
+            Self::MissingTypeHint => 422,
+            Self::FailedDependency(_) => 424,
+            Self::Decode(_) => 500,
+            Self::TooLarge { .. } => 413,
+        }
+    }
+
+    /// Appends `{code, status, message}`.
+    pub fn push_json(&self, out: &mut String) {
+        out.push_str("{\"code\":");
+        push_string(out, self.code());
+        out.push_str(",\"status\":");
+        push_int(out, self.status().into());
+        out.push_str(",\"message\":");
+        push_string(out, &self.to_string());
+        out.push('}');
+    }
+}
+
+/// Projects a payload that was declared as `declared` and is encoded as `encoding`.
+pub fn project(
+    registry: &Registry,
+    declared: &TypeRef,
+    encoding: u32,
+    payload: &[u8],
+    options: &Options,
+) -> Result<Projected, ProjectionError> {
+    let version = resolve(registry, declared, &options.hint)?;
+    if encoding != ENCODING_MSGPACK {
+        return Err(DecodeFault::Encoding(encoding).into());
+    }
+    let mut renderer = Renderer::new(registry, options);
+    renderer.payload(payload, version, 0)?;
+    let rendered = renderer.finish();
+    Ok(Projected {
+        decoded_as: version.type_ref.clone(),
+        data: rendered.data,
+        unknown: rendered.unknown,
+        warnings: rendered.warnings,
+    })
+}
+
+/// The descriptor that a hint chooses for a payload that was declared as `declared`.
+fn resolve<'r>(
+    registry: &'r Registry,
+    declared: &TypeRef,
+    hint: &TypeHint,
+) -> Result<&'r Arc<TypeVersion>, ProjectionError> {
+    let (found, wanted) = match hint {
+        TypeHint::Explicit(requested) if declared.is_declared() && declared.id != requested.id => {
+            let (declared, requested) = (declared.clone(), requested.clone());
+            return Err(ProjectionError::Conflict { declared, requested });
+        }
+        TypeHint::Explicit(requested) => (registry.descriptor(&requested.id, requested.version), requested),
+        _ if !declared.is_declared() => return Err(ProjectionError::MissingTypeHint),
+        TypeHint::Inherit => (registry.descriptor(&declared.id, declared.version), declared),
+        TypeHint::Latest => (registry.latest(&declared.id), declared),
+    };
+    found.ok_or_else(|| ProjectionError::FailedDependency(wanted.clone()))
+}

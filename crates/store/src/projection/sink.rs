@@ -1,0 +1,170 @@
+//! JSON text under construction, written in one pass.
+//!
+//! Every entry of an object is `"key":value,` while the object is open; closing it drops the last comma.
+//! When a key comes again, the bytes of its earlier entry are marked dead and removed once, at the end,
+//! so that the last value wins without a tree and in linear time. The last entry of an object is never dead.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Entries of one object that are compared one by one before an index is made.
+const SCAN_MAX: usize = 16;
+
+/// JSON text under construction.
+#[derive(Debug, Default)]
+pub(crate) struct Sink {
+    pub(crate) out: String,
+    /// The entries of all objects that are open, the outermost's first.
+    entries: Vec<Entry>,
+    dead: Vec<Range<usize>>,
+}
+
+/// An entry of an open object. It ends where the next one of the same object starts.
+#[derive(Debug)]
+struct Entry {
+    start: usize,
+    key_end: usize,
+}
+
+/// An open object.
+#[derive(Debug)]
+pub(crate) struct Object {
+    /// Where its entries begin.
+    base: usize,
+    /// Its keys, once there are many.
+    index: HashMap<Box<str>, usize>,
+}
+
+impl Sink {
+    /// Opens an object.
+    pub(crate) fn open(&mut self) -> Object {
+        self.out.push('{');
+        Object { base: self.entries.len(), index: HashMap::new() }
+    }
+
+    /// Ends the key that was written from `start` on; says whether the object has it already.
+    pub(crate) fn end_key(&mut self, object: &mut Object, start: usize) -> bool {
+        let count = self.entries.len() - object.base;
+        let twin = if count < SCAN_MAX { self.scan(object, start) } else { self.look_up(object, start) };
+        self.entries.push(Entry { start, key_end: self.out.len() });
+        let Some(twin) = twin else { return false };
+        let end = self.entries.get(twin + 1).map_or(start, |next| next.start);
+        self.dead.extend(self.entries.get(twin).map(|entry| entry.start..end));
+        true
+    }
+
+    fn key(&self, entry: &Entry) -> &str {
+        self.out.get(entry.start..entry.key_end).unwrap_or_default()
+    }
+
+    /// The newest entry with the key that was just written.
+    fn scan(&self, object: &Object, start: usize) -> Option<usize> {
+        let written = self.out.get(start..)?;
+        let open = self.entries.get(object.base..)?;
+        open.iter().rposition(|entry| self.key(entry) == written).map(|at| object.base + at)
+    }
+
+    fn look_up(&self, object: &mut Object, start: usize) -> Option<usize> {
+        if object.index.is_empty() {
+            let open = self.entries.iter().enumerate().skip(object.base);
+            object.index.extend(open.map(|(at, entry)| (self.key(entry).into(), at)));
+        }
+        object.index.insert(self.out.get(start..)?.into(), self.entries.len())
+    }
+
+    /// Ends an entry whose value is written.
+    pub(crate) fn end_entry(&mut self) {
+        self.out.push(',');
+    }
+
+    /// Closes an object.
+    pub(crate) fn close(&mut self, object: &Object) {
+        self.entries.truncate(object.base);
+        self.close_with('}');
+    }
+
+    /// Drops the comma after the last part, if there is one, and closes.
+    pub(crate) fn close_with(&mut self, bracket: char) {
+        if self.out.ends_with(',') {
+            self.out.pop();
+        }
+        self.out.push(bracket);
+    }
+
+    /// The text without what is dead.
+    pub(crate) fn finish(mut self) -> String {
+        if self.dead.is_empty() {
+            return self.out;
+        }
+        self.dead.sort_by_key(|range| range.start);
+        let mut alive = String::with_capacity(self.out.len());
+        let mut from = 0;
+        for range in &self.dead {
+            // A range inside one that is dead already has nothing left to remove.
+            alive.push_str(self.out.get(from..range.start).unwrap_or_default());
+            from = from.max(range.end);
+        }
+        alive.push_str(self.out.get(from..).unwrap_or_default());
+        alive
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(keys: &[&str]) -> String {
+        let mut sink = Sink::default();
+        let mut object = sink.open();
+        for (value, key) in keys.iter().enumerate() {
+            let start = sink.out.len();
+            sink.out.push_str(&format!("\"{key}\":"));
+            sink.end_key(&mut object, start);
+            sink.out.push_str(&value.to_string());
+            sink.end_entry();
+        }
+        sink.close(&object);
+        sink.finish()
+    }
+
+    #[test]
+    fn the_last_value_of_a_key_wins() {
+        assert_eq!(written(&[]), "{}");
+        assert_eq!(written(&["a"]), r#"{"a":0}"#);
+        assert_eq!(written(&["a", "b", "a"]), r#"{"b":1,"a":2}"#);
+        assert_eq!(written(&["a", "a", "a", "b", "b"]), r#"{"a":2,"b":4}"#);
+    }
+
+    #[test]
+    fn many_keys_are_compared_by_the_index_alike() {
+        let names: Vec<String> = (0..100).chain(0..100).chain(50..60).map(|n| n.to_string()).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let value: serde_json::Value = serde_json::from_str(&written(&names)).unwrap();
+        assert_eq!(value.as_object().unwrap().len(), 100);
+        assert_eq!(value["7"], 107);
+        assert_eq!(value["55"], 205);
+    }
+
+    #[test]
+    fn a_dead_entry_inside_a_dead_entry_is_removed_once() {
+        let mut sink = Sink::default();
+        let mut outer = sink.open();
+        for _ in 0..2 {
+            let start = sink.out.len();
+            sink.out.push_str("\"o\":");
+            sink.end_key(&mut outer, start);
+            let mut inner = sink.open();
+            for value in ["1", "2"] {
+                let start = sink.out.len();
+                sink.out.push_str("\"i\":");
+                sink.end_key(&mut inner, start);
+                sink.out.push_str(value);
+                sink.end_entry();
+            }
+            sink.close(&inner);
+            sink.end_entry();
+        }
+        sink.close(&outer);
+        assert_eq!(sink.finish(), r#"{"o":{"i":2}}"#);
+    }
+}

@@ -1,0 +1,199 @@
+//! A bundle's document: JSON that has the shape of a bundle, with every descriptor read.
+//!
+//! Nothing here looks at what was published before; the same bytes give the same document for ever.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::canonical::canonical;
+use super::descriptor::{Field, ParsedField, Site, is_reserved, parse_field};
+use super::error::{BundleError, Conflict, Malformed};
+use super::json::{self, JsonFault};
+use super::{ID_BYTES_MAX, NESTING_MAX};
+
+/// A bundle that is well-formed by itself.
+#[derive(Debug)]
+pub(super) struct Document {
+    pub(super) bundle_id: Arc<str>,
+    /// The BLAKE3 of the canonical form.
+    pub(super) digest: blake3::Hash,
+    pub(super) types: Vec<ParsedType>,
+    pub(super) enums: BTreeMap<Arc<str>, BTreeMap<i128, Arc<str>>>,
+}
+
+/// A type that the bundle names.
+#[derive(Debug)]
+pub(super) struct ParsedType {
+    pub(super) id: Arc<str>,
+    /// By version ascending.
+    pub(super) versions: BTreeMap<u32, ParsedVersion>,
+}
+
+/// One version of a type.
+#[derive(Debug)]
+pub(super) struct ParsedVersion {
+    pub(super) fields: Vec<Field>,
+    pub(super) tombstones: Vec<(u64, Option<Arc<str>>)>,
+    pub(super) published: Value,
+    pub(super) digest: [u8; 32],
+}
+
+/// Reads a bundle that was addressed as `addressed`.
+pub(super) fn parse(addressed: &str, bytes: &[u8]) -> Result<Document, BundleError> {
+    let value = json::parse(bytes, NESTING_MAX).map_err(refuse_json)?;
+    let bundle = object(&value, || "the bundle".to_owned())?;
+    let bundle_id = parse_id(addressed, bundle)?;
+    if bundle.get("registry_version").and_then(Value::as_u64) != Some(1) {
+        return Err(part("registry_version", "1").into());
+    }
+    let digest = blake3::hash(canonical(&value).as_bytes());
+    let types = section(bundle, "types")?.map(parse_type).collect::<Result<_, _>>()?;
+    let enums = section(bundle, "enums")?.map(parse_enum).collect::<Result<_, _>>()?;
+    Ok(Document { bundle_id, digest, types, enums })
+}
+
+fn refuse_json(fault: JsonFault) -> BundleError {
+    match fault {
+        JsonFault::Syntax { offset, what } => Malformed::Json { offset, what }.into(),
+        JsonFault::TooDeep { offset } => BundleError::TooDeep { offset },
+        JsonFault::DuplicateKey { offset, key } => Conflict::DuplicateKey { key, offset }.into(),
+    }
+}
+
+fn part(at: impl Into<String>, expected: &'static str) -> Malformed {
+    Malformed::Part { at: at.into(), expected }
+}
+
+fn object(value: &Value, at: impl FnOnce() -> String) -> Result<&Map<String, Value>, Malformed> {
+    value.as_object().ok_or_else(|| part(at(), "an object"))
+}
+
+/// The members of an optional object of the bundle.
+fn section<'v>(
+    bundle: &'v Map<String, Value>,
+    key: &'static str,
+) -> Result<impl Iterator<Item = (&'v String, &'v Value)>, Malformed> {
+    let members = match bundle.get(key) {
+        None => None,
+        Some(value) => Some(object(value, || key.to_owned())?),
+    };
+    Ok(members.into_iter().flatten())
+}
+
+fn parse_id(addressed: &str, bundle: &Map<String, Value>) -> Result<Arc<str>, Malformed> {
+    let contained =
+        bundle.get("bundle_id").and_then(Value::as_str).ok_or_else(|| part("bundle_id", "a string"))?;
+    if contained != addressed {
+        return Err(Malformed::IdMismatch { addressed: addressed.into(), contained: contained.into() });
+    }
+    id(contained, "bundle_id")
+}
+
+fn id(text: &str, at: &str) -> Result<Arc<str>, Malformed> {
+    if (1..=ID_BYTES_MAX).contains(&text.len()) {
+        return Ok(text.into());
+    }
+    Err(Malformed::Length { at: at.to_owned(), bytes: text.len() })
+}
+
+fn parse_type((type_id, value): (&String, &Value)) -> Result<ParsedType, BundleError> {
+    let id = id(type_id, "a type id")?;
+    if is_reserved(type_id) {
+        return Err(part(format!("the type id `{type_id}`"), "a name that is no built-in type").into());
+    }
+    let at = || format!("type {type_id}");
+    let versions = object(value, at)?.get("versions");
+    let versions = versions.and_then(Value::as_object).filter(|versions| !versions.is_empty());
+    let versions =
+        versions.ok_or_else(|| part(at() + ": versions", "an object with at least one version"))?;
+    let versions = versions
+        .iter()
+        .map(|(key, value)| {
+            let version = parse_version_number(type_id, key)?;
+            Ok((version, parse_version(type_id, version, value)?))
+        })
+        .collect::<Result<_, BundleError>>()?;
+    Ok(ParsedType { id, versions })
+}
+
+fn parse_version_number(type_id: &str, key: &str) -> Result<u32, Malformed> {
+    let version = canonical_number(key).and_then(|number| u32::try_from(number).ok());
+    version
+        .filter(|version| *version > 0)
+        .ok_or_else(|| Malformed::Version { type_id: type_id.to_owned(), version: key.to_owned() })
+}
+
+/// A decimal number without sign or leading zeros.
+pub(crate) fn canonical_number(text: &str) -> Option<u64> {
+    let canonical = text == "0" || (!text.starts_with('0') && text.bytes().all(|b| b.is_ascii_digit()));
+    if canonical { text.parse().ok() } else { None }
+}
+
+fn parse_version(type_id: &str, version: u32, value: &Value) -> Result<ParsedVersion, BundleError> {
+    let at = || format!("type {type_id} version {version}");
+    let published = object(value, at)?.get("fields").filter(|fields| fields.is_object());
+    let published = published.ok_or_else(|| part(at() + ": fields", "an object"))?;
+    let (mut fields, mut tombstones) = (Vec::new(), Vec::new());
+    for (key, descriptor) in published.as_object().into_iter().flatten() {
+        let tag = parse_tag(type_id, version, key)?;
+        match parse_field(Site { type_id, version, tag }, descriptor)? {
+            ParsedField::Live(field) => fields.push(field),
+            ParsedField::Tombstone { tag, frozen } => tombstones.push((tag, frozen)),
+        }
+    }
+    fields.sort_by_key(|field| field.tag);
+    refuse_name_twice(type_id, version, &fields)?;
+    let digest = *blake3::hash(canonical(value).as_bytes()).as_bytes();
+    Ok(ParsedVersion { fields, tombstones, published: published.clone(), digest })
+}
+
+fn parse_tag(type_id: &str, version: u32, key: &str) -> Result<u64, BundleError> {
+    if let Some(tag) = canonical_number(key) {
+        return Ok(tag);
+    }
+    let (type_id, tag) = (type_id.to_owned(), key.to_owned());
+    if key.starts_with('0') && key.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(Conflict::TagSpelling { type_id, version, tag }.into());
+    }
+    Err(Malformed::Tag { type_id, version, tag }.into())
+}
+
+fn refuse_name_twice(type_id: &str, version: u32, fields: &[Field]) -> Result<(), Conflict> {
+    let mut tags = BTreeMap::new();
+    for field in fields {
+        if let Some(first) = tags.insert(&field.name, field.tag) {
+            return Err(Conflict::NameTwice {
+                type_id: type_id.to_owned(),
+                version,
+                name: field.name.to_string(),
+                first,
+                second: field.tag,
+            });
+        }
+    }
+    Ok(())
+}
+
+type ParsedEnum = (Arc<str>, BTreeMap<i128, Arc<str>>);
+
+fn parse_enum((enum_id, value): (&String, &Value)) -> Result<ParsedEnum, BundleError> {
+    let enum_id_text = id(enum_id, "an enum id")?;
+    let mut labels = BTreeMap::new();
+    for (key, label) in object(value, || format!("enum {enum_id}"))? {
+        let number = enum_number(key)
+            .ok_or_else(|| part(format!("enum {enum_id} number `{key}`"), "a whole number of 64 bits"))?;
+        let label = label.as_str().ok_or_else(|| part(format!("enum {enum_id} number {key}"), "a string"))?;
+        labels.insert(number, id(label, &format!("enum {enum_id} number {key}"))?);
+    }
+    Ok((enum_id_text, labels))
+}
+
+fn enum_number(key: &str) -> Option<i128> {
+    let Some(magnitude) = key.strip_prefix('-') else {
+        return canonical_number(key).map(i128::from);
+    };
+    let number = canonical_number(magnitude).filter(|magnitude| *magnitude > 0).map(|m| -i128::from(m));
+    number.filter(|number| *number >= i64::MIN.into())
+}

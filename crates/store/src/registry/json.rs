@@ -1,0 +1,332 @@
+//! A strict JSON reader for bundles.
+//!
+//! It is our own because its answer is part of the log's meaning: the same bytes must be accepted or
+//! refused for ever, and a key that occurs twice must be noticed rather than overwritten. Nesting is
+//! bounded by the caller, memory by the input. It fails with the byte offset of the first fault.
+
+use serde_json::{Map, Number, Value};
+
+/// Why bytes are not JSON that we accept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum JsonFault {
+    /// Not JSON.
+    Syntax { offset: usize, what: &'static str },
+    /// Containers nest deeper than allowed.
+    TooDeep { offset: usize },
+    /// An object has a key twice.
+    DuplicateKey { offset: usize, key: String },
+}
+
+/// Reads one JSON document, with nothing but white space around it.
+pub(crate) fn parse(bytes: &[u8], nesting_max: usize) -> Result<Value, JsonFault> {
+    let text = std::str::from_utf8(bytes)
+        .map_err(|error| JsonFault::Syntax { offset: error.valid_up_to(), what: "not UTF-8" })?;
+    let mut reader = Reader { text, at: 0, nesting_max };
+    let value = reader.value(0)?;
+    reader.space();
+    if reader.at < text.len() {
+        return Err(reader.fault("bytes after the document"));
+    }
+    Ok(value)
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    nesting_max: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn fault(&self, what: &'static str) -> JsonFault {
+        JsonFault::Syntax { offset: self.at, what }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    fn space(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    fn expect(&mut self, byte: u8, what: &'static str) -> Result<(), JsonFault> {
+        self.space();
+        if self.peek() != Some(byte) {
+            return Err(self.fault(what));
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    fn value(&mut self, depth: usize) -> Result<Value, JsonFault> {
+        self.space();
+        match self.peek() {
+            Some(b'{') => self.object(depth + 1),
+            Some(b'[') => self.array(depth + 1),
+            Some(b'"') => self.string().map(Value::String),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b't') => self.word("true", Value::Bool(true)),
+            Some(b'f') => self.word("false", Value::Bool(false)),
+            Some(b'n') => self.word("null", Value::Null),
+            _ => Err(self.fault("expected a value")),
+        }
+    }
+
+    fn word(&mut self, word: &str, value: Value) -> Result<Value, JsonFault> {
+        if !self.rest().starts_with(word) {
+            return Err(self.fault("expected a value"));
+        }
+        self.at += word.len();
+        Ok(value)
+    }
+
+    fn enter(&mut self, depth: usize) -> Result<(), JsonFault> {
+        if depth > self.nesting_max {
+            return Err(JsonFault::TooDeep { offset: self.at });
+        }
+        self.at += 1;
+        self.space();
+        Ok(())
+    }
+
+    fn array(&mut self, depth: usize) -> Result<Value, JsonFault> {
+        self.enter(depth)?;
+        let mut items = Vec::new();
+        if self.peek() == Some(b']') {
+            self.at += 1;
+            return Ok(Value::Array(items));
+        }
+        loop {
+            items.push(self.value(depth)?);
+            self.space();
+            if self.peek() == Some(b',') {
+                self.at += 1;
+                continue;
+            }
+            self.expect(b']', "expected `,` or `]`")?;
+            return Ok(Value::Array(items));
+        }
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Value, JsonFault> {
+        self.enter(depth)?;
+        let mut members = Map::new();
+        if self.peek() == Some(b'}') {
+            self.at += 1;
+            return Ok(Value::Object(members));
+        }
+        loop {
+            self.member(&mut members, depth)?;
+            self.space();
+            if self.peek() == Some(b',') {
+                self.at += 1;
+                continue;
+            }
+            self.expect(b'}', "expected `,` or `}`")?;
+            return Ok(Value::Object(members));
+        }
+    }
+
+    fn member(&mut self, members: &mut Map<String, Value>, depth: usize) -> Result<(), JsonFault> {
+        self.space();
+        let offset = self.at;
+        if self.peek() != Some(b'"') {
+            return Err(self.fault("expected a key"));
+        }
+        let key = self.string()?;
+        if members.contains_key(&key) {
+            return Err(JsonFault::DuplicateKey { offset, key });
+        }
+        self.expect(b':', "expected `:`")?;
+        let value = self.value(depth)?;
+        members.insert(key, value);
+        Ok(())
+    }
+
+    fn string(&mut self) -> Result<String, JsonFault> {
+        self.at += 1;
+        let mut text = String::new();
+        loop {
+            let rest = self.rest();
+            let plain = rest.find(|c: char| c == '"' || c == '\\' || c < ' ').unwrap_or(rest.len());
+            text.push_str(rest.get(..plain).unwrap_or_default());
+            self.at += plain;
+            match self.peek() {
+                Some(b'"') => break,
+                Some(b'\\') => text.push(self.escape()?),
+                Some(_) => return Err(self.fault("control character in a string")),
+                None => return Err(self.fault("unterminated string")),
+            }
+        }
+        self.at += 1;
+        Ok(text)
+    }
+
+    fn escape(&mut self) -> Result<char, JsonFault> {
+        self.at += 1;
+        let escaped = match self.peek() {
+            Some(b'u') => return self.unicode_escape(),
+            Some(b'"') => '"',
+            Some(b'\\') => '\\',
+            Some(b'/') => '/',
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            _ => return Err(self.fault("unknown escape")),
+        };
+        self.at += 1;
+        Ok(escaped)
+    }
+
+    fn unicode_escape(&mut self) -> Result<char, JsonFault> {
+        let high = self.code_unit()?;
+        if !(0xd800..0xdc00).contains(&high) {
+            return char::from_u32(high).ok_or_else(|| self.fault("lone surrogate"));
+        }
+        if !self.rest().starts_with("\\u") {
+            return Err(self.fault("lone surrogate"));
+        }
+        self.at += 1;
+        let low = self.code_unit()?;
+        if !(0xdc00..0xe000).contains(&low) {
+            return Err(self.fault("lone surrogate"));
+        }
+        let scalar = 0x1_0000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+        char::from_u32(scalar).ok_or_else(|| self.fault("lone surrogate"))
+    }
+
+    /// Reads `uXXXX`, standing on the `u`.
+    fn code_unit(&mut self) -> Result<u32, JsonFault> {
+        let digits = self.text.get(self.at + 1..self.at + 5);
+        let unit = digits
+            .filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))
+            .and_then(|digits| u32::from_str_radix(digits, 16).ok())
+            .ok_or_else(|| self.fault("expected four hex digits"))?;
+        self.at += 5;
+        Ok(unit)
+    }
+
+    fn number(&mut self) -> Result<Value, JsonFault> {
+        let start = self.at;
+        if self.peek() == Some(b'-') {
+            self.at += 1;
+        }
+        let leading_zero = self.peek() == Some(b'0');
+        let whole = self.digits()?;
+        if leading_zero && whole > 1 {
+            return Err(self.fault("leading zero"));
+        }
+        let mut integer = true;
+        if self.peek() == Some(b'.') {
+            integer = false;
+            self.at += 1;
+            self.digits()?;
+        }
+        if matches!(self.peek(), Some(b'e' | b'E')) {
+            integer = false;
+            self.at += 1;
+            if matches!(self.peek(), Some(b'+' | b'-')) {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        let text = self.text.get(start..self.at).unwrap_or_default();
+        number_value(text, integer).ok_or_else(|| self.fault("number out of range"))
+    }
+
+    fn digits(&mut self) -> Result<usize, JsonFault> {
+        let start = self.at;
+        while matches!(self.peek(), Some(b'0'..=b'9')) {
+            self.at += 1;
+        }
+        if self.at == start {
+            return Err(self.fault("expected a digit"));
+        }
+        Ok(self.at - start)
+    }
+}
+
+fn number_value(text: &str, integer: bool) -> Option<Value> {
+    if integer {
+        if let Ok(number) = text.parse::<u64>() {
+            return Some(number.into());
+        }
+        if let Ok(number) = text.parse::<i64>() {
+            return Some(number.into());
+        }
+    }
+    text.parse().ok().and_then(Number::from_f64).map(Value::Number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_lenient_reader_accepts_is_accepted_unless_it_is_not_json() {
+        for good in [
+            "null",
+            " [1, -2.5e3 ,true,false] ",
+            r#"{"a":{"b":[]},"c":"\u00e9\ud83d\ude00\n\/"}"#,
+            "18446744073709551615",
+            "-9223372036854775808",
+            "0",
+            "1e-400",
+        ] {
+            let expect: Value = serde_json::from_str(good).unwrap();
+            assert_eq!(parse(good.as_bytes(), 128), Ok(expect), "{good}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_json_is_refused_with_its_offset() {
+        let check = |text: &[u8], offset: usize| match parse(text, 128) {
+            Err(JsonFault::Syntax { offset: at, .. }) => assert_eq!(at, offset, "{text:?}"),
+            other => panic!("{text:?}: {other:?}"),
+        };
+        check(b"", 0);
+        check(b"{", 1);
+        check(b"[1,]", 3);
+        check(b"{\"a\":1,}", 7);
+        check(b"{\"a\" 1}", 5);
+        check(b"01", 2);
+        check(b"1.", 2);
+        check(b"-", 1);
+        check(b"1e999", 5);
+        check(b"nul", 0);
+        check(b"\"\x01\"", 1);
+        check(b"\"\\x\"", 2);
+        check(b"\"\\u12", 2);
+        check(b"\"\\ud800\"", 7);
+        check(b"\"\\udc00\"", 7);
+        check(b"\"abc", 4);
+        check(b"1 2", 2);
+        check(b"\xff", 0);
+        check(b"\xef\xbb\xbf{}", 0);
+    }
+
+    #[test]
+    fn a_key_twice_is_noticed_at_any_depth_and_in_any_spelling() {
+        for text in [r#"{"a":1,"a":1}"#, r#"[{"b":{"a":1,"\u0061":2}}]"#] {
+            assert!(
+                matches!(parse(text.as_bytes(), 128), Err(JsonFault::DuplicateKey { key, .. }) if key == "a")
+            );
+        }
+    }
+
+    #[test]
+    fn nesting_is_bounded() {
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        assert!(parse(nested(128).as_bytes(), 128).is_ok());
+        assert_eq!(parse(nested(129).as_bytes(), 128), Err(JsonFault::TooDeep { offset: 128 }));
+        assert!(matches!(parse("[".repeat(1 << 20).as_bytes(), 128), Err(JsonFault::TooDeep { .. })));
+    }
+}

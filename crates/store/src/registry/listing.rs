@@ -1,0 +1,48 @@
+//! The registry as JSON, as readers ask for it.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::Registry;
+use super::descriptor::TypeVersion;
+
+impl Registry {
+    /// All types with their versions: `{"types": [{type_id, latest_version, versions}]}`, by type id.
+    pub fn types_json(&self) -> Value {
+        let types = self.types().map(|(type_id, versions)| {
+            let versions: Vec<u32> = versions.map(|version| version.type_ref.version).collect();
+            json!({ "type_id": **type_id, "latest_version": versions.last(), "versions": versions })
+        });
+        json!({ "types": types.collect::<Vec<_>>() })
+    }
+
+    /// One version: `{type_id, type_version, bundle_id, fields, enums}`. The fields are as published,
+    /// unknown keys included; the enums are those that the fields name, as they are now.
+    pub fn descriptor_json(&self, version: &TypeVersion) -> Value {
+        json!({
+            "type_id": &*version.type_ref.id,
+            "type_version": version.type_ref.version,
+            "bundle_id": &*version.bundle_id,
+            "fields": version.published,
+            "enums": self.enums_json(version),
+        })
+    }
+
+    fn enums_json(&self, version: &TypeVersion) -> Value {
+        let mut named = BTreeMap::new();
+        for field in &version.fields {
+            field.shape.walk(&mut |shape| {
+                if let Some(id) = &shape.enum_id {
+                    named.insert(id.to_string(), self.enums.get(id));
+                }
+            });
+        }
+        let labels = |(id, table): (String, Option<&std::sync::Arc<super::EnumTable>>)| {
+            let labels = table.into_iter().flat_map(|table| &table.labels);
+            let labels = labels.map(|(number, label)| (number.to_string(), Value::from(&*label.text)));
+            (id, Value::Object(labels.collect()))
+        };
+        Value::Object(named.into_iter().map(labels).collect::<Map<_, _>>())
+    }
+}
