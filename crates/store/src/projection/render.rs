@@ -38,7 +38,8 @@ pub(super) struct Rendered {
     pub(super) warnings: Vec<super::Warning>,
 }
 
-type Step0 = Result<(), ProjectionError>;
+/// What each step of the pass returns.
+type Pass = Result<(), ProjectionError>;
 
 impl<'a> Renderer<'a> {
     pub(super) fn new(registry: &'a Registry, options: &'a Options) -> Self {
@@ -52,7 +53,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// Renders a whole payload by a descriptor.
-    pub(super) fn payload(&mut self, bytes: &'a [u8], version: &'a TypeVersion, depth: usize) -> Step0 {
+    pub(super) fn payload(&mut self, bytes: &'a [u8], version: &'a TypeVersion, depth: usize) -> Pass {
         let mut reader = Reader::new(bytes);
         let count = reader.payload()?;
         self.object(&mut reader, count, version, depth)?;
@@ -71,7 +72,7 @@ impl<'a> Renderer<'a> {
         self.warnings.add(&self.path, message);
     }
 
-    fn bounded(&self) -> Step0 {
+    fn bounded(&self) -> Pass {
         if self.sink.out.len() > RENDER_BYTES_MAX {
             return Err(ProjectionError::TooLarge { max: RENDER_BYTES_MAX });
         }
@@ -85,7 +86,7 @@ impl<'a> Renderer<'a> {
         count: u32,
         version: &'a TypeVersion,
         depth: usize,
-    ) -> Step0 {
+    ) -> Pass {
         let depth = depth + 1;
         reader.enter(depth)?;
         let mut object = self.sink.open();
@@ -106,7 +107,7 @@ impl<'a> Renderer<'a> {
         object: &mut Object,
         field: &'a Field,
         depth: usize,
-    ) -> Step0 {
+    ) -> Pass {
         self.path.0.push(Step::Field(field));
         let start = self.sink.out.len();
         self.sink.out.push_str(&field.key_text);
@@ -120,7 +121,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// Shows an entry that no descriptor names, under its path, if that is asked for.
-    pub(super) fn unknown_entry(&mut self, reader: &mut Reader<'a>, key: Token<'a>, depth: usize) -> Step0 {
+    pub(super) fn unknown_entry(&mut self, reader: &mut Reader<'a>, key: Token<'a>, depth: usize) -> Pass {
         let Some((mut sink, mut object)) = self.unknown.take() else {
             return Ok(reader.skip(depth)?);
         };
@@ -152,16 +153,17 @@ impl<'a> Renderer<'a> {
         self.sink.out.push(':');
     }
 
-    fn value(&mut self, reader: &mut Reader<'a>, shape: &'a Shape, depth: usize) -> Step0 {
+    fn value(&mut self, reader: &mut Reader<'a>, shape: &'a Shape, depth: usize) -> Pass {
         let token = reader.token()?;
         match (&shape.kind, token) {
             (_, Token::Nil) => self.sink.out.push_str("null"),
-            (Kind::Bool, Token::Bool(_)) | (Kind::Any, _) => self.plain(reader, token, depth)?,
             (Kind::Int(kind), Token::Int(number)) if kind.range().contains(&number) => {
                 self.int(*kind, shape, number);
             }
             (Kind::F32, Token::F32(number)) => push_f32(&mut self.sink.out, number),
-            (Kind::F32 | Kind::F64, Token::F32(_) | Token::F64(_) | Token::Int(_))
+            (Kind::Any, _)
+            | (Kind::Bool, Token::Bool(_))
+            | (Kind::F32 | Kind::F64, Token::F32(_) | Token::F64(_) | Token::Int(_))
             | (Kind::String, Token::Str(_))
             | (Kind::Bytes, Token::Bin(_)) => self.plain(reader, token, depth)?,
             (Kind::Array(items), Token::Array(count)) => self.array(reader, count, items, depth)?,
@@ -179,7 +181,7 @@ impl<'a> Renderer<'a> {
         kind: &Kind,
         token: Token<'a>,
         depth: usize,
-    ) -> Step0 {
+    ) -> Pass {
         self.warn(|| match token {
             Token::Int(number) if matches!(kind, Kind::Int(_)) => {
                 format!("the descriptor says {}, the payload has {number}", name(kind))
@@ -189,7 +191,7 @@ impl<'a> Renderer<'a> {
         self.plain(reader, token, depth)
     }
 
-    fn nested(&mut self, reader: &mut Reader<'a>, count: u32, id: &str, depth: usize) -> Step0 {
+    fn nested(&mut self, reader: &mut Reader<'a>, count: u32, id: &str, depth: usize) -> Pass {
         let registry = self.registry;
         match registry.latest(id) {
             Some(version) => self.object(reader, count, version, depth),
@@ -197,7 +199,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    fn array(&mut self, reader: &mut Reader<'a>, count: u32, items: &'a Shape, depth: usize) -> Step0 {
+    fn array(&mut self, reader: &mut Reader<'a>, count: u32, items: &'a Shape, depth: usize) -> Pass {
         reader.enter(depth + 1)?;
         self.sink.out.push('[');
         for index in 0..count {
@@ -211,7 +213,7 @@ impl<'a> Renderer<'a> {
         Ok(())
     }
 
-    fn map(&mut self, reader: &mut Reader<'a>, count: u32, map: &'a MapShape, depth: usize) -> Step0 {
+    fn map(&mut self, reader: &mut Reader<'a>, count: u32, map: &'a MapShape, depth: usize) -> Pass {
         reader.enter(depth + 1)?;
         let mut object = self.sink.open();
         for _ in 0..count {
@@ -287,7 +289,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// Renders a token as it is, without a shape.
-    pub(super) fn plain(&mut self, reader: &mut Reader<'a>, token: Token<'a>, depth: usize) -> Step0 {
+    pub(super) fn plain(&mut self, reader: &mut Reader<'a>, token: Token<'a>, depth: usize) -> Pass {
         let out = &mut self.sink.out;
         match token {
             Token::Nil => out.push_str("null"),
@@ -320,7 +322,7 @@ impl<'a> Renderer<'a> {
         self.sink.out.push('}');
     }
 
-    fn plain_array(&mut self, reader: &mut Reader<'a>, count: u32, depth: usize) -> Step0 {
+    fn plain_array(&mut self, reader: &mut Reader<'a>, count: u32, depth: usize) -> Pass {
         reader.enter(depth + 1)?;
         self.sink.out.push('[');
         for index in 0..count {
@@ -334,7 +336,7 @@ impl<'a> Renderer<'a> {
         self.bounded()
     }
 
-    fn plain_map(&mut self, reader: &mut Reader<'a>, count: u32, depth: usize) -> Step0 {
+    fn plain_map(&mut self, reader: &mut Reader<'a>, count: u32, depth: usize) -> Pass {
         reader.enter(depth + 1)?;
         let mut object = self.sink.open();
         for _ in 0..count {

@@ -118,7 +118,7 @@ mod tests {
         let mut object = sink.open();
         for (value, key) in keys.iter().enumerate() {
             let start = sink.out.len();
-            sink.out.push_str(&format!("\"{key}\":"));
+            sink.out.extend(["\"", *key, "\":"]);
             sink.end_key(&mut object, start);
             sink.out.push_str(&value.to_string());
             sink.end_entry();

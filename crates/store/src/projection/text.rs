@@ -52,17 +52,19 @@ pub(crate) fn push_safe_int(out: &mut String, number: i128) {
 
 /// Appends a float, in the fewest digits that read back as the same double.
 pub(crate) fn push_f64(out: &mut String, number: f64) {
+    let text = format!("{number:?}");
     match non_finite(number) {
         Some(word) => push_string(out, word),
-        None => out.push_str(&format!("{number:?}")),
+        None => out.push_str(&text),
     }
 }
 
 /// Appends a float, in the fewest digits that read back as the same single.
 pub(crate) fn push_f32(out: &mut String, number: f32) {
+    let text = format!("{number:?}");
     match non_finite(number.into()) {
         Some(word) => push_string(out, word),
-        None => out.push_str(&format!("{number:?}")),
+        None => out.push_str(&text),
     }
 }
 

@@ -58,7 +58,7 @@ fn refuse_json(fault: JsonFault) -> BundleError {
     match fault {
         JsonFault::Syntax { offset, what } => Malformed::Json { offset, what }.into(),
         JsonFault::TooDeep { offset } => BundleError::TooDeep { offset },
-        JsonFault::DuplicateKey { offset, key } => Conflict::DuplicateKey { key, offset }.into(),
+        JsonFault::DuplicateKey { offset, key } => Conflict::DuplicateKey { key: key.into(), offset }.into(),
     }
 }
 
@@ -153,11 +153,10 @@ fn parse_tag(type_id: &str, version: u32, key: &str) -> Result<u64, BundleError>
     if let Some(tag) = canonical_number(key) {
         return Ok(tag);
     }
-    let (type_id, tag) = (type_id.to_owned(), key.to_owned());
     if key.starts_with('0') && key.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(Conflict::TagSpelling { type_id, version, tag }.into());
+        return Err(Conflict::TagSpelling { type_id: type_id.into(), version, tag: key.into() }.into());
     }
-    Err(Malformed::Tag { type_id, version, tag }.into())
+    Err(Malformed::Tag { type_id: type_id.to_owned(), version, tag: key.to_owned() }.into())
 }
 
 fn refuse_name_twice(type_id: &str, version: u32, fields: &[Field]) -> Result<(), Conflict> {
@@ -165,9 +164,9 @@ fn refuse_name_twice(type_id: &str, version: u32, fields: &[Field]) -> Result<()
     for field in fields {
         if let Some(first) = tags.insert(&field.name, field.tag) {
             return Err(Conflict::NameTwice {
-                type_id: type_id.to_owned(),
+                type_id: type_id.into(),
                 version,
-                name: field.name.to_string(),
+                name: Arc::clone(&field.name),
                 first,
                 second: field.tag,
             });

@@ -1,5 +1,7 @@
 //! Why a bundle is refused. A message names the type, the version, the tag and the earlier bundle.
 
+use std::sync::Arc;
+
 use super::{ID_BYTES_MAX, NESTING_MAX};
 
 /// Why a bundle is refused. A refused bundle leaves no trace.
@@ -81,7 +83,7 @@ pub enum Conflict {
     #[error("the key `{key}` occurs twice in one object, again at byte {offset}")]
     DuplicateKey {
         /// The key.
-        key: String,
+        key: Arc<str>,
         /// Where it occurs again.
         offset: usize,
     },
@@ -89,9 +91,9 @@ pub enum Conflict {
     #[error("bundle `{bundle}` is already published with other content (ETag {etag})")]
     OtherContent {
         /// The bundle.
-        bundle: String,
+        bundle: Arc<str>,
         /// The published content's hash.
-        etag: String,
+        etag: Arc<str>,
     },
     /// A published version is described differently.
     #[error(
@@ -99,23 +101,23 @@ pub enum Conflict {
     )]
     VersionChanged {
         /// The type.
-        type_id: String,
+        type_id: Arc<str>,
         /// The version.
         version: u32,
         /// The bundle that published it.
-        bundle: String,
+        bundle: Arc<str>,
     },
     /// A new version is not above the known ones.
     #[error("type {type_id} version {version} is not above version {latest}, published by bundle `{bundle}`")]
     VersionRegression {
         /// The type.
-        type_id: String,
+        type_id: Arc<str>,
         /// The version.
         version: u32,
         /// The highest version that is known.
         latest: u32,
         /// The bundle that published that.
-        bundle: String,
+        bundle: Arc<str>,
     },
     /// A tag in a second spelling.
     #[error(
@@ -123,11 +125,11 @@ pub enum Conflict {
     )]
     TagSpelling {
         /// The type.
-        type_id: String,
+        type_id: Arc<str>,
         /// The version.
         version: u32,
         /// The spelling.
-        tag: String,
+        tag: Arc<str>,
     },
     /// A tag's frozen part changed.
     #[error(
@@ -135,17 +137,17 @@ pub enum Conflict {
     )]
     TagRetyped {
         /// The type.
-        type_id: String,
+        type_id: Arc<str>,
         /// The version.
         version: u32,
         /// The tag.
         tag: u64,
         /// The frozen part as it was published, canonical.
-        was: String,
+        was: Arc<str>,
         /// The frozen part as it is now, canonical.
-        is: String,
+        is: Arc<str>,
         /// The bundle that published the tag.
-        bundle: String,
+        bundle: Arc<str>,
     },
     /// A retired tag came back.
     #[error(
@@ -153,7 +155,7 @@ pub enum Conflict {
     )]
     TagReused {
         /// The type.
-        type_id: String,
+        type_id: Arc<str>,
         /// The version.
         version: u32,
         /// The tag.
@@ -161,17 +163,17 @@ pub enum Conflict {
         /// The version that retired it.
         retired: u32,
         /// The bundle with that version.
-        bundle: String,
+        bundle: Arc<str>,
     },
     /// Two live fields of one version have one name.
     #[error("type {type_id} version {version} tags {first} and {second} are both named `{name}`")]
     NameTwice {
         /// The type.
-        type_id: String,
+        type_id: Arc<str>,
         /// The version.
         version: u32,
         /// The name.
-        name: String,
+        name: Arc<str>,
         /// The lower tag.
         first: u64,
         /// The higher tag.
@@ -183,13 +185,13 @@ pub enum Conflict {
     )]
     UnknownType {
         /// The type.
-        type_id: String,
+        type_id: Arc<str>,
         /// The version.
         version: u32,
         /// The tag.
         tag: u64,
         /// The name that resolves nowhere.
-        name: String,
+        name: Arc<str>,
     },
     /// A field names an enum that nobody published.
     #[error(
@@ -197,38 +199,38 @@ pub enum Conflict {
     )]
     UnknownEnum {
         /// The type.
-        type_id: String,
+        type_id: Arc<str>,
         /// The version.
         version: u32,
         /// The tag.
         tag: u64,
         /// The name that resolves nowhere.
-        name: String,
+        name: Arc<str>,
     },
     /// An enum's number has another label.
     #[error("enum {enum_id} number {number} is `{is}` and was `{was}` in bundle `{bundle}`")]
     LabelChanged {
         /// The enum.
-        enum_id: String,
+        enum_id: Arc<str>,
         /// The number.
         number: i128,
         /// The published label.
-        was: String,
+        was: Arc<str>,
         /// The label now.
-        is: String,
+        is: Arc<str>,
         /// The bundle that published the label.
-        bundle: String,
+        bundle: Arc<str>,
     },
     /// An enum's number lost its label.
     #[error("enum {enum_id} lost number {number}, `{label}` in bundle `{bundle}`")]
     LabelLost {
         /// The enum.
-        enum_id: String,
+        enum_id: Arc<str>,
         /// The number.
         number: i128,
         /// The published label.
-        label: String,
+        label: Arc<str>,
         /// The bundle that published the label.
-        bundle: String,
+        bundle: Arc<str>,
     },
 }

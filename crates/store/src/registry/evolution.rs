@@ -4,13 +4,13 @@
 //! Two histories are kept: per type the frozen part and the retirement of every tag that ever was, per
 //! enum the bundle of every label. Making a plan costs the bundle and the histories of what it names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use turnkeep_types::TypeRef;
 
 use super::Registry;
-use super::descriptor::{Kind, TypeVersion};
+use super::descriptor::{Field, Kind, Shape, TypeVersion};
 use super::document::{Document, ParsedType, ParsedVersion};
 use super::error::Conflict;
 
@@ -71,7 +71,12 @@ pub(super) struct Plan {
 pub(super) fn plan(known: &Registry, document: Document) -> Result<Plan, Conflict> {
     let Document { bundle_id, types, enums, .. } = document;
     let enums = plan_enums(known, &bundle_id, enums)?;
-    refuse_unresolved(known, &types, &enums)?;
+    let names = Names {
+        known,
+        types: types.iter().map(|parsed| &*parsed.id).collect(),
+        enums: enums.iter().map(|(id, _)| &**id).collect(),
+    };
+    types.iter().try_for_each(|parsed| names.refuse_unresolved(parsed))?;
     let mut planned = Vec::new();
     for parsed in types {
         let history = known.types.get(&parsed.id).map(|history| TypeHistory::clone(history));
@@ -98,23 +103,23 @@ fn plan_enums(
 impl EnumTable {
     fn extend(
         mut self,
-        id: &str,
+        id: &Arc<str>,
         bundle: &Arc<str>,
         labels: BTreeMap<i128, Arc<str>>,
     ) -> Result<Self, Conflict> {
         for (number, known) in &self.labels {
-            let (enum_id, number, bundle) = (id.to_owned(), *number, known.bundle.to_string());
+            let (enum_id, number, bundle) = (Arc::clone(id), *number, Arc::clone(&known.bundle));
             match labels.get(&number) {
                 Some(label) if *label == known.text => {}
                 Some(label) => {
-                    let (was, is) = (known.text.to_string(), label.to_string());
+                    let (was, is) = (Arc::clone(&known.text), Arc::clone(label));
                     return Err(Conflict::LabelChanged { enum_id, number, was, is, bundle });
                 }
                 None => {
                     return Err(Conflict::LabelLost {
                         enum_id,
                         number,
-                        label: known.text.to_string(),
+                        label: Arc::clone(&known.text),
                         bundle,
                     });
                 }
@@ -127,39 +132,45 @@ impl EnumTable {
     }
 }
 
-/// Refuses names that are in neither the bundle nor an earlier one.
-fn refuse_unresolved(
-    known: &Registry,
-    types: &[ParsedType],
-    enums: &[(Arc<str>, EnumTable)],
-) -> Result<(), Conflict> {
-    let own_types: std::collections::BTreeSet<&str> = types.iter().map(|parsed| &*parsed.id).collect();
-    let own_enums: std::collections::BTreeSet<&str> = enums.iter().map(|(id, _)| &**id).collect();
-    let type_resolves = |name: &str| own_types.contains(name) || known.types.contains_key(name);
-    let enum_resolves = |name: &str| own_enums.contains(name) || known.enums.contains_key(name);
-    for parsed in types {
+/// The names that a bundle may use: its own and those of earlier bundles.
+struct Names<'a> {
+    known: &'a Registry,
+    types: BTreeSet<&'a str>,
+    enums: BTreeSet<&'a str>,
+}
+
+impl Names<'_> {
+    fn refuse_unresolved(&self, parsed: &ParsedType) -> Result<(), Conflict> {
         for (version, field) in parsed.fields() {
-            let (type_id, tag) = (parsed.id.to_string(), field.tag);
-            let mut unresolved = None;
-            field.shape.walk(&mut |shape| match (&shape.kind, &shape.enum_id) {
-                (Kind::Type(name), _) if !type_resolves(name) => {
-                    let (type_id, name) = (type_id.clone(), name.to_string());
-                    unresolved = Some(Conflict::UnknownType { type_id, version, tag, name });
+            let mut refused = None;
+            field.shape.walk(&mut |shape| {
+                let (type_id, tag) = (Arc::clone(&parsed.id), field.tag);
+                if let Some(name) = self.unresolved_type(shape) {
+                    refused = Some(Conflict::UnknownType { type_id, version, tag, name });
+                } else if let Some(name) = self.unresolved_enum(shape) {
+                    refused = Some(Conflict::UnknownEnum { type_id, version, tag, name });
                 }
-                (_, Some(name)) if !enum_resolves(name) => {
-                    let (type_id, name) = (type_id.clone(), name.to_string());
-                    unresolved = Some(Conflict::UnknownEnum { type_id, version, tag, name });
-                }
-                _ => {}
             });
-            unresolved.map_or(Ok(()), Err)?;
+            refused.map_or(Ok(()), Err)?;
         }
+        Ok(())
     }
-    Ok(())
+
+    fn unresolved_type(&self, shape: &Shape) -> Option<Arc<str>> {
+        let Kind::Type(name) = &shape.kind else { return None };
+        let resolves = self.types.contains(&**name) || self.known.types.contains_key(name);
+        (!resolves).then(|| Arc::clone(name))
+    }
+
+    fn unresolved_enum(&self, shape: &Shape) -> Option<Arc<str>> {
+        let name = shape.enum_id.as_ref()?;
+        let resolves = self.enums.contains(&**name) || self.known.enums.contains_key(name);
+        (!resolves).then(|| Arc::clone(name))
+    }
 }
 
 impl ParsedType {
-    fn fields(&self) -> impl Iterator<Item = (u32, &super::descriptor::Field)> {
+    fn fields(&self) -> impl Iterator<Item = (u32, &Field)> {
         self.versions
             .iter()
             .flat_map(|(version, parsed)| parsed.fields.iter().map(move |field| (*version, field)))
@@ -182,10 +193,10 @@ impl TypeHistory {
             }
             if let Some(latest) = floor.as_ref().filter(|latest| latest.type_ref.version > version) {
                 return Err(Conflict::VersionRegression {
-                    type_id: parsed.id.to_string(),
+                    type_id: Arc::clone(&parsed.id),
                     version,
                     latest: latest.type_ref.version,
-                    bundle: latest.bundle_id.to_string(),
+                    bundle: Arc::clone(&latest.bundle_id),
                 });
             }
             self.add(TypeRef { id: Arc::clone(&parsed.id), version }, bundle, described)?;
@@ -218,11 +229,11 @@ impl TypeHistory {
         match self.tags.get(&tag).and_then(|history| history.retired.as_ref()) {
             None => Ok(()),
             Some(retired) => Err(Conflict::TagReused {
-                type_id: type_ref.id.to_string(),
+                type_id: Arc::clone(&type_ref.id),
                 version: type_ref.version,
                 tag,
                 retired: retired.version,
-                bundle: retired.bundle.to_string(),
+                bundle: Arc::clone(&retired.bundle),
             }),
         }
     }
@@ -239,12 +250,12 @@ impl TypeHistory {
         let history = self.tags.entry(tag).or_insert_with(fresh);
         match (&history.frozen, frozen) {
             (Some(was), Some(is)) if was != is => Err(Conflict::TagRetyped {
-                type_id: type_ref.id.to_string(),
+                type_id: Arc::clone(&type_ref.id),
                 version: type_ref.version,
                 tag,
-                was: was.to_string(),
-                is: is.to_string(),
-                bundle: history.bundle.to_string(),
+                was: Arc::clone(was),
+                is: Arc::clone(is),
+                bundle: Arc::clone(&history.bundle),
             }),
             (None, Some(is)) => {
                 history.frozen = Some(Arc::clone(is));
@@ -271,8 +282,8 @@ fn refuse_changed(known: &TypeVersion, described: &ParsedVersion) -> Result<(), 
         return Ok(());
     }
     Err(Conflict::VersionChanged {
-        type_id: known.type_ref.id.to_string(),
+        type_id: Arc::clone(&known.type_ref.id),
         version: known.type_ref.version,
-        bundle: known.bundle_id.to_string(),
+        bundle: Arc::clone(&known.bundle_id),
     })
 }

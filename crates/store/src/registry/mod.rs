@@ -80,12 +80,10 @@ impl Registry {
         let document = document::parse(id, json)?;
         let etag = document.digest.to_hex().to_string();
         if let Some(known) = self.bundle(id) {
-            return match known.etag == etag {
-                true => Ok(false),
-                false => {
-                    Err(Conflict::OtherContent { bundle: id.to_owned(), etag: known.etag.clone() }.into())
-                }
-            };
+            if known.etag == etag {
+                return Ok(false);
+            }
+            return Err(Conflict::OtherContent { bundle: id.into(), etag: known.etag.as_str().into() }.into());
         }
         let id = Arc::clone(&document.bundle_id);
         let plan = evolution::plan(self, document)?;
