@@ -1,0 +1,99 @@
+//! Blobs, filesystem roots and registry bundles.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use turnkeep_types::{BlobHash, Limits, TurnId};
+
+use crate::frame::{MsgType, OpenFrame, put_bytes, wire_len};
+use crate::reader::{DecodeError, Reader};
+use crate::text::Text;
+
+/// Sets a turn's filesystem root; the answer repeats both fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AttachFs {
+    /// The turn.
+    pub turn: TurnId,
+    /// The root tree's blob.
+    pub root: BlobHash,
+}
+
+impl AttachFs {
+    pub(crate) fn decode(reader: &mut Reader) -> Result<Self, DecodeError> {
+        Ok(Self { turn: reader.turn("turn_id")?, root: reader.hash("fs_root_hash")? })
+    }
+
+    pub(crate) fn encode(self, out: &mut BytesMut) {
+        out.put_u64_le(self.turn.get());
+        out.put_slice(self.root.as_bytes());
+    }
+}
+
+/// Keeps a blob; sent uncompressed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PutBlob {
+    /// The bytes' BLAKE3.
+    pub hash: BlobHash,
+    /// The bytes.
+    pub bytes: Bytes,
+}
+
+impl PutBlob {
+    pub(crate) fn decode(reader: &mut Reader) -> Result<Self, DecodeError> {
+        Ok(Self { hash: reader.hash("hash")?, bytes: reader.bytes("bytes")? })
+    }
+
+    pub(crate) fn encode(&self, out: &mut BytesMut) {
+        out.put_slice(self.hash.as_bytes());
+        put_bytes(out, &self.bytes);
+    }
+}
+
+/// Appends the answer to `GET_BLOB` as a whole frame, straight from the blob's bytes.
+pub fn encode_blob(out: &mut BytesMut, req_id: u64, bytes: &[u8]) {
+    let frame = OpenFrame::begin(out, MsgType::GetBlob, 0, req_id);
+    put_bytes(out, bytes);
+    frame.finish(out);
+}
+
+/// Publishes a registry bundle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PutBundle {
+    /// The bundle's id, equal to the one in the document.
+    pub id: Text,
+    /// The document.
+    pub json: Bytes,
+}
+
+impl PutBundle {
+    pub(crate) fn decode(reader: &mut Reader) -> Result<Self, DecodeError> {
+        Ok(Self { id: reader.text("bundle_id")?, json: reader.bytes("bundle_json")? })
+    }
+
+    pub(crate) fn encode(&self, out: &mut BytesMut) {
+        put_bytes(out, self.id.as_bytes());
+        put_bytes(out, &self.json);
+    }
+}
+
+pub(crate) fn decode_hashes(reader: &mut Reader, limits: &Limits) -> Result<Vec<BlobHash>, DecodeError> {
+    let count = reader.count("count", 32, limits.has_blobs_max)?;
+    (0..count).map(|_| reader.hash("hashes")).collect()
+}
+
+pub(crate) fn encode_hashes(hashes: &[BlobHash], out: &mut BytesMut) {
+    out.put_u32_le(wire_len(hashes.len()));
+    for hash in hashes {
+        out.put_slice(hash.as_bytes());
+    }
+}
+
+pub(crate) fn decode_presence(reader: &mut Reader) -> Result<Vec<bool>, DecodeError> {
+    let count = reader.count("count", 1, usize::MAX)?;
+    (0..count).map(|_| Reader::bool("present", reader.u8("present")?.into())).collect()
+}
+
+pub(crate) fn encode_presence(present: &[bool], out: &mut BytesMut) {
+    out.put_u32_le(wire_len(present.len()));
+    for &present in present {
+        out.put_u8(present.into());
+    }
+}

@@ -1,0 +1,63 @@
+//! Contexts: creating, forking, and where a head stands.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use turnkeep_types::{ContextId, TurnId};
+
+use super::flag;
+use crate::frame::put_bytes;
+use crate::reader::{DecodeError, Reader};
+
+/// Creates a context, or forks one: the same operation under two names.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CreateContext {
+    /// The turn that becomes the new context's head.
+    pub base: Option<TurnId>,
+    /// An idempotency key, if the request carries one; an empty one counts as none.
+    pub key: Option<Bytes>,
+}
+
+impl CreateContext {
+    pub(crate) fn flags(&self) -> u16 {
+        if self.key.is_some() { flag::KEY } else { 0 }
+    }
+
+    pub(crate) fn decode(flags: u16, reader: &mut Reader) -> Result<Self, DecodeError> {
+        let base = reader.turn_or_none("base_turn_id")?;
+        let key = if flags & flag::KEY == 0 { None } else { Some(reader.bytes("key")?) };
+        Ok(Self { base, key })
+    }
+
+    pub(crate) fn encode(&self, out: &mut BytesMut) {
+        out.put_u64_le(TurnId::to_wire(self.base));
+        if let Some(key) = &self.key {
+            put_bytes(out, key);
+        }
+    }
+}
+
+/// Where a context's head stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ContextHead {
+    /// The context.
+    pub context: ContextId,
+    /// Its head.
+    pub head: Option<TurnId>,
+    /// The head's depth, 0 for an empty context.
+    pub depth: u32,
+}
+
+impl ContextHead {
+    pub(crate) fn decode(reader: &mut Reader) -> Result<Self, DecodeError> {
+        Ok(Self {
+            context: reader.context("context_id")?,
+            head: reader.turn_or_none("head_turn_id")?,
+            depth: reader.u32("head_depth")?,
+        })
+    }
+
+    pub(crate) fn encode(self, out: &mut BytesMut) {
+        out.put_u64_le(self.context.get());
+        out.put_u64_le(TurnId::to_wire(self.head));
+        out.put_u32_le(self.depth);
+    }
+}

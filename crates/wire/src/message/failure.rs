@@ -1,0 +1,58 @@
+//! The ERROR frame.
+
+use bytes::{BufMut, BytesMut};
+
+use crate::error::{ErrorBody, ErrorCode};
+use crate::frame::{MsgType, OpenFrame, put_bytes};
+use crate::reader::{DecodeError, Reader};
+use crate::text::Text;
+
+/// An error as it arrived. The detail is kept as text: [`Failure::body`] reads it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The number, which is the HTTP status.
+    pub status: u32,
+    /// JSON, or plain text from a server that sends no JSON.
+    pub detail: Text,
+}
+
+impl Failure {
+    /// The detail as JSON; a detail that is plain text becomes the message.
+    pub fn body(&self) -> ErrorBody {
+        serde_json::from_str(&self.detail).unwrap_or_else(|_| ErrorBody {
+            code: String::new(),
+            message: self.detail.as_str().to_owned(),
+            details: serde_json::Map::new(),
+        })
+    }
+
+    /// The code, if the status and the detail's word name one.
+    pub fn code(&self) -> Option<ErrorCode> {
+        ErrorCode::from_wire(self.status, &self.body().code)
+    }
+
+    pub(crate) fn decode(reader: &mut Reader) -> Result<Self, DecodeError> {
+        Ok(Self { status: reader.u32("code")?, detail: reader.text("detail")? })
+    }
+
+    pub(crate) fn encode(&self, out: &mut BytesMut) {
+        out.put_u32_le(self.status);
+        put_bytes(out, self.detail.as_bytes());
+    }
+}
+
+/// Appends an ERROR frame. `details` must be a JSON object.
+pub fn encode_failure(
+    out: &mut BytesMut,
+    req_id: u64,
+    code: ErrorCode,
+    message: &str,
+    details: &serde_json::Map<String, serde_json::Value>,
+) {
+    let body =
+        ErrorBody { code: code.word().to_owned(), message: message.to_owned(), details: details.clone() };
+    let detail = serde_json::to_string(&body).unwrap_or_else(|_| message.to_owned());
+    let frame = OpenFrame::begin(out, MsgType::Error, 0, req_id);
+    Failure { status: code.status().into(), detail: Text::from(detail) }.encode(out);
+    frame.finish(out);
+}

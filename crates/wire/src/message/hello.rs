@@ -1,0 +1,59 @@
+//! HELLO: who is there, and which version both speak.
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+use crate::frame::put_bytes;
+use crate::reader::{DecodeError, Reader};
+use crate::text::Text;
+
+/// What a client says about itself. A HELLO may also be empty, which counts as version 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hello {
+    /// The highest version that the client speaks.
+    pub version: u16,
+    /// A name for logs.
+    pub tag: Text,
+    /// JSON; `{"token":"…"}` where a token is needed.
+    pub meta: Bytes,
+}
+
+impl Hello {
+    pub(crate) fn decode(reader: &mut Reader) -> Result<Option<Self>, DecodeError> {
+        if reader.is_empty() {
+            return Ok(None);
+        }
+        let version = reader.u16("version")?;
+        let tag_len = reader.u16("tag")?;
+        let tag = reader.take("tag", tag_len.into())?;
+        let tag = Text::new(tag).map_err(|_| DecodeError::NotUtf8 { field: "tag" })?;
+        Ok(Some(Self { version, tag, meta: reader.bytes("meta_json")? }))
+    }
+
+    pub(crate) fn encode(&self, out: &mut BytesMut) {
+        let tag_len = u16::try_from(self.tag.len()).expect("a client's tag is a short name");
+        out.put_u16_le(self.version);
+        out.put_u16_le(tag_len);
+        out.put_slice(self.tag.as_bytes());
+        put_bytes(out, &self.meta);
+    }
+}
+
+/// The answer to HELLO.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Welcome {
+    /// Not zero, and unique while the server's process lives.
+    pub session_id: u64,
+    /// The version that both speak.
+    pub version: u16,
+}
+
+impl Welcome {
+    pub(crate) fn decode(reader: &mut Reader) -> Result<Self, DecodeError> {
+        Ok(Self { session_id: reader.u64("session_id")?, version: reader.u16("version")? })
+    }
+
+    pub(crate) fn encode(self, out: &mut BytesMut) {
+        out.put_u64_le(self.session_id);
+        out.put_u16_le(self.version);
+    }
+}

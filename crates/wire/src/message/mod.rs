@@ -1,0 +1,42 @@
+//! The messages: one closed enum of requests and one of responses, a file per subject.
+//!
+//! A response does not say which items it holds (they are longer if the request asked for more), so
+//! whoever decodes one says what was asked: see [`Request::item_form`].
+
+mod append;
+mod blob;
+mod context;
+mod failure;
+mod hello;
+mod read;
+mod request;
+mod response;
+mod subscribe;
+
+pub use append::{AppendBatch, AppendTurn, BatchAck, BatchAckTurn, SentTurn, TurnAck};
+pub use blob::{AttachFs, PutBlob, PutBundle, encode_blob};
+pub use context::{ContextHead, CreateContext};
+pub use failure::{Failure, encode_failure};
+pub use hello::{Hello, Welcome};
+pub use read::{
+    GetBefore, GetLast, GetRange, Item, ItemExtra, ItemForm, ItemRef, PageWriter, ReadOptions, encode_event,
+};
+pub use request::Request;
+pub use response::Response;
+pub use subscribe::{Delivery, Subscribe};
+
+/// Flag bits. A bit means something only in the messages that define it.
+pub mod flag {
+    /// `APPEND_TURN`: a filesystem root follows.
+    pub const FS_ROOT: u16 = 1 << 0;
+    /// `SUBSCRIBE`'s deliveries: the reader has caught up with the log.
+    pub const CAUGHT_UP: u16 = 1 << 0;
+    /// Reads: payloads come in the form in which they are kept.
+    pub const STORED_FORM: u16 = 1 << 1;
+    /// Appends: the expected head follows.
+    pub const EXPECTED_HEAD: u16 = 1 << 2;
+    /// Reads: items carry their stamp and filesystem root.
+    pub const EXTENDED: u16 = 1 << 2;
+    /// `CTX_CREATE` and `CTX_FORK`: an idempotency key follows.
+    pub const KEY: u16 = 1 << 3;
+}

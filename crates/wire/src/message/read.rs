@@ -1,0 +1,343 @@
+//! Reading turns: pages by head, by turn or by depth, and the items that they hold.
+//!
+//! [`ItemRef`] writes an item straight from borrowed parts, [`PageWriter`] a whole page into one
+//! buffer; neither allocates per item. [`Item`] is what a reader decodes.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use turnkeep_types::{BlobHash, Compression, ContextId, Timestamp, TurnId};
+
+use super::append::decode_compression;
+use super::flag;
+use crate::frame::{MsgType, OpenFrame, put_bytes, wire_len};
+use crate::reader::{DecodeError, Reader};
+use crate::text::Text;
+
+/// What a reader wants of each item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ReadOptions {
+    /// Payloads too, not only metadata.
+    pub include_payload: bool,
+    /// Payloads in the form in which they are kept, instead of uncompressed.
+    pub stored_form: bool,
+    /// The stamp and the filesystem root too.
+    pub extended: bool,
+}
+
+impl ReadOptions {
+    pub(crate) const FLAGS: u16 = flag::STORED_FORM | flag::EXTENDED;
+
+    pub(crate) fn flags(self) -> u16 {
+        let stored = if self.stored_form { flag::STORED_FORM } else { 0 };
+        let extended = if self.extended { flag::EXTENDED } else { 0 };
+        stored | extended
+    }
+
+    pub(crate) fn decode(flags: u16, reader: &mut Reader) -> Result<Self, DecodeError> {
+        let include_payload = u64::from(reader.u32("include_payload")?);
+        Ok(Self {
+            include_payload: Reader::bool("include_payload", include_payload)?,
+            stored_form: flags & flag::STORED_FORM != 0,
+            extended: flags & flag::EXTENDED != 0,
+        })
+    }
+
+    pub(crate) fn encode(self, out: &mut BytesMut) {
+        out.put_u32_le(self.include_payload.into());
+    }
+
+    /// The form of the items that these options ask for.
+    pub fn item_form(self) -> ItemForm {
+        if self.extended { ItemForm::Extended } else { ItemForm::Plain }
+    }
+}
+
+/// Reads the turns nearest to the head.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GetLast {
+    /// The context.
+    pub context: ContextId,
+    /// At most so many turns.
+    pub limit: u32,
+    /// What of each.
+    pub options: ReadOptions,
+}
+
+impl GetLast {
+    pub(crate) fn decode(flags: u16, reader: &mut Reader) -> Result<Self, DecodeError> {
+        Ok(Self {
+            context: reader.context("context_id")?,
+            limit: reader.u32("limit")?,
+            options: ReadOptions::decode(flags, reader)?,
+        })
+    }
+
+    pub(crate) fn encode(&self, out: &mut BytesMut) {
+        out.put_u64_le(self.context.get());
+        out.put_u32_le(self.limit);
+        self.options.encode(out);
+    }
+}
+
+/// Reads the nearest ancestors of a turn, that turn excluded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GetBefore {
+    /// The context; it says where to start if `before` is none.
+    pub context: ContextId,
+    /// The turn; none is [`GetLast`].
+    pub before: Option<TurnId>,
+    /// At most so many turns.
+    pub limit: u32,
+    /// What of each.
+    pub options: ReadOptions,
+}
+
+impl GetBefore {
+    pub(crate) fn decode(flags: u16, reader: &mut Reader) -> Result<Self, DecodeError> {
+        Ok(Self {
+            context: reader.context("context_id")?,
+            before: reader.turn_or_none("before_turn_id")?,
+            limit: reader.u32("limit")?,
+            options: ReadOptions::decode(flags, reader)?,
+        })
+    }
+
+    pub(crate) fn encode(&self, out: &mut BytesMut) {
+        out.put_u64_le(self.context.get());
+        out.put_u64_le(TurnId::to_wire(self.before));
+        out.put_u32_le(self.limit);
+        self.options.encode(out);
+    }
+}
+
+/// Reads turns of the head's path by their depth.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GetRange {
+    /// The context.
+    pub context: ContextId,
+    /// The first depth.
+    pub start_depth: u32,
+    /// At most so many turns.
+    pub limit: u32,
+    /// What of each.
+    pub options: ReadOptions,
+}
+
+impl GetRange {
+    pub(crate) fn decode(flags: u16, reader: &mut Reader) -> Result<Self, DecodeError> {
+        Ok(Self {
+            context: reader.context("context_id")?,
+            start_depth: reader.u32("start_depth")?,
+            limit: reader.u32("limit")?,
+            options: ReadOptions::decode(flags, reader)?,
+        })
+    }
+
+    pub(crate) fn encode(&self, out: &mut BytesMut) {
+        out.put_u64_le(self.context.get());
+        out.put_u32_le(self.start_depth);
+        out.put_u32_le(self.limit);
+        self.options.encode(out);
+    }
+}
+
+/// Which fields the items of a response have; the request decided it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ItemForm {
+    /// The seed's fields.
+    #[default]
+    Plain,
+    /// With [`ItemExtra`] at the end.
+    Extended,
+}
+
+/// What extended items carry besides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ItemExtra {
+    /// The turn's stamp.
+    pub created_at: Timestamp,
+    /// The turn's filesystem root.
+    pub fs_root: Option<BlobHash>,
+}
+
+/// A turn as a reader gets it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// Its id.
+    pub turn: TurnId,
+    /// Its parent.
+    pub parent: Option<TurnId>,
+    /// Its depth.
+    pub depth: u32,
+    /// The declared type's id.
+    pub type_id: Text,
+    /// The declared type's version.
+    pub type_version: u32,
+    /// The payload's encoding.
+    pub encoding: u32,
+    /// The form of `payload`.
+    pub compression: Compression,
+    /// The payload's uncompressed length.
+    pub raw_len: u32,
+    /// The payload's hash.
+    pub hash: BlobHash,
+    /// The payload; empty if it was not asked for.
+    pub payload: Bytes,
+    /// Present exactly in extended items.
+    pub extra: Option<ItemExtra>,
+}
+
+impl Item {
+    const BYTES_MIN: usize = 8 + 8 + 4 + 4 + 4 + 4 + 4 + 4 + 32 + 4;
+
+    pub(crate) fn decode(form: ItemForm, reader: &mut Reader) -> Result<Self, DecodeError> {
+        Ok(Self {
+            turn: reader.turn("turn_id")?,
+            parent: reader.turn_or_none("parent_turn_id")?,
+            depth: reader.u32("depth")?,
+            type_id: reader.text("declared_type_id")?,
+            type_version: reader.u32("declared_type_version")?,
+            encoding: reader.u32("encoding")?,
+            compression: decode_compression(reader)?,
+            raw_len: reader.u32("uncompressed_len")?,
+            hash: reader.hash("content_hash")?,
+            payload: reader.bytes("payload_bytes")?,
+            extra: ItemExtra::decode(form, reader)?,
+        })
+    }
+
+    /// Decodes a page's items.
+    pub(crate) fn decode_page(form: ItemForm, reader: &mut Reader) -> Result<Vec<Self>, DecodeError> {
+        let count = reader.count("count", Self::BYTES_MIN, usize::MAX)?;
+        (0..count).map(|_| Self::decode(form, reader)).collect()
+    }
+
+    /// The item by reference, to encode it.
+    pub fn as_item_ref(&self) -> ItemRef<'_> {
+        ItemRef {
+            turn: self.turn,
+            parent: self.parent,
+            depth: self.depth,
+            type_id: &self.type_id,
+            type_version: self.type_version,
+            encoding: self.encoding,
+            compression: self.compression,
+            raw_len: self.raw_len,
+            hash: self.hash,
+            payload: &self.payload,
+            extra: self.extra,
+        }
+    }
+}
+
+impl ItemExtra {
+    fn decode(form: ItemForm, reader: &mut Reader) -> Result<Option<Self>, DecodeError> {
+        match form {
+            ItemForm::Plain => Ok(None),
+            ItemForm::Extended => {
+                let created_at = Timestamp(reader.u64("created_at")?);
+                let root = reader.hash("fs_root_hash")?;
+                let fs_root = (root.0 != [0; 32]).then_some(root);
+                Ok(Some(Self { created_at, fs_root }))
+            }
+        }
+    }
+}
+
+/// An item to be encoded, from parts that lie elsewhere. Fields as in [`Item`].
+#[derive(Debug, Clone, Copy)]
+#[expect(missing_docs, reason = "the same fields as `Item`")]
+pub struct ItemRef<'a> {
+    pub turn: TurnId,
+    pub parent: Option<TurnId>,
+    pub depth: u32,
+    pub type_id: &'a str,
+    pub type_version: u32,
+    pub encoding: u32,
+    pub compression: Compression,
+    pub raw_len: u32,
+    pub hash: BlobHash,
+    pub payload: &'a [u8],
+    pub extra: Option<ItemExtra>,
+}
+
+impl ItemRef<'_> {
+    /// The bytes that an item takes without its type id and payload, extended or not: an upper bound.
+    pub const OVERHEAD_BYTES_MAX: usize = Item::BYTES_MIN + 8 + 32;
+
+    fn encode(&self, out: &mut BytesMut) {
+        out.put_u64_le(self.turn.get());
+        out.put_u64_le(TurnId::to_wire(self.parent));
+        out.put_u32_le(self.depth);
+        put_bytes(out, self.type_id.as_bytes());
+        out.put_u32_le(self.type_version);
+        out.put_u32_le(self.encoding);
+        out.put_u32_le(self.compression.to_wire());
+        out.put_u32_le(self.raw_len);
+        out.put_slice(self.hash.as_bytes());
+        put_bytes(out, self.payload);
+        if let Some(extra) = self.extra {
+            out.put_u64_le(extra.created_at.0);
+            out.put_slice(&BlobHash::to_wire(extra.fs_root));
+        }
+    }
+}
+
+/// Writes a page, header and all, to the end of a buffer.
+#[derive(Debug)]
+pub struct PageWriter<'a> {
+    out: &'a mut BytesMut,
+    start: usize,
+    count: usize,
+}
+
+impl<'a> PageWriter<'a> {
+    /// Begins the answer to a read of this type.
+    pub fn begin(out: &'a mut BytesMut, msg_type: MsgType, req_id: u64) -> Self {
+        let start = out.len();
+        OpenFrame::begin(out, msg_type, 0, req_id);
+        out.put_u32_le(0);
+        Self { out, start, count: 0 }
+    }
+
+    /// Adds an item.
+    pub fn push(&mut self, item: &ItemRef<'_>) {
+        item.encode(self.out);
+        self.count += 1;
+    }
+
+    /// Fills in the lengths.
+    pub fn finish(self) {
+        let count_at = self.start + crate::HEADER_BYTES;
+        self.out[count_at..count_at + 4].copy_from_slice(&wire_len(self.count).to_le_bytes());
+        OpenFrame::at(self.start).finish(self.out);
+    }
+
+    /// Takes back what was written, so that something else can be answered.
+    pub fn abandon(self) {
+        self.out.truncate(self.start);
+    }
+}
+
+pub(crate) fn encode_items(items: &[Item], out: &mut BytesMut) {
+    out.put_u32_le(wire_len(items.len()));
+    for item in items {
+        item.as_item_ref().encode(out);
+    }
+}
+
+/// Appends one delivery of a subscription as a whole frame, straight from borrowed parts.
+pub fn encode_event(
+    out: &mut BytesMut,
+    req_id: u64,
+    caught_up: bool,
+    position: u64,
+    context: ContextId,
+    item: &ItemRef<'_>,
+) {
+    let flags = if caught_up { flag::CAUGHT_UP } else { 0 };
+    let frame = OpenFrame::begin(out, MsgType::Subscribe, flags, req_id);
+    out.put_u64_le(position);
+    out.put_u64_le(context.get());
+    item.encode(out);
+    frame.finish(out);
+}

@@ -1,0 +1,177 @@
+//! The closed list of requests.
+
+use bytes::{BufMut, BytesMut};
+use turnkeep_types::{BlobHash, ContextId, Limits};
+
+use super::append::{AppendBatch, AppendTurn};
+use super::blob::{AttachFs, PutBlob, PutBundle, decode_hashes, encode_hashes};
+use super::context::CreateContext;
+use super::flag;
+use super::hello::Hello;
+use super::read::{GetBefore, GetLast, GetRange, ItemForm, ReadOptions};
+use super::subscribe::Subscribe;
+use crate::frame::{Frame, MsgType, OpenFrame};
+use crate::reader::{DecodeError, Reader};
+
+/// What a client may ask.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    /// Opens a session.
+    Hello(Option<Hello>),
+    /// Creates a context.
+    CreateContext(CreateContext),
+    /// Forks a context.
+    ForkContext(CreateContext),
+    /// Reads a context's head.
+    GetHead(ContextId),
+    /// Appends one turn.
+    AppendTurn(AppendTurn),
+    /// Reads the newest turns.
+    GetLast(GetLast),
+    /// Reads the turns before a turn.
+    GetBefore(GetBefore),
+    /// Reads turns by depth.
+    GetRange(GetRange),
+    /// Reads a blob.
+    GetBlob(BlobHash),
+    /// Sets a turn's filesystem root.
+    AttachFs(AttachFs),
+    /// Keeps a blob.
+    PutBlob(PutBlob),
+    /// Publishes a registry bundle.
+    PutBundle(PutBundle),
+    /// Appends several turns as one.
+    AppendBatch(AppendBatch),
+    /// Follows appends.
+    Subscribe(Subscribe),
+    /// Ends the subscription with this request id.
+    Cancel(u64),
+    /// Asks which blobs are there.
+    HasBlobs(Vec<BlobHash>),
+}
+
+impl Request {
+    /// Decodes a request. Counts are held against `limits` before anything is allocated for them.
+    pub fn decode(frame: Frame, limits: &Limits) -> Result<Self, DecodeError> {
+        let Frame { header, payload } = frame;
+        let msg_type = MsgType::from_wire(header.msg_type)
+            .filter(|msg_type| *msg_type != MsgType::Error)
+            .ok_or(DecodeError::UnknownType(header.msg_type))?;
+        let flags = header.flags;
+        if flags & !defined_flags(msg_type) != 0 {
+            return Err(DecodeError::UndefinedFlags { msg_type: header.msg_type, flags });
+        }
+        let mut reader = Reader::new(payload);
+        let request = Self::decode_payload(msg_type, flags, &mut reader, limits)?;
+        reader.finish()?;
+        Ok(request)
+    }
+
+    fn decode_payload(
+        msg_type: MsgType,
+        flags: u16,
+        r: &mut Reader,
+        limits: &Limits,
+    ) -> Result<Self, DecodeError> {
+        match msg_type {
+            MsgType::Hello => Hello::decode(r).map(Self::Hello),
+            MsgType::CtxCreate => CreateContext::decode(flags, r).map(Self::CreateContext),
+            MsgType::CtxFork => CreateContext::decode(flags, r).map(Self::ForkContext),
+            MsgType::GetHead => r.context("context_id").map(Self::GetHead),
+            MsgType::AppendTurn => AppendTurn::decode(flags, r).map(Self::AppendTurn),
+            MsgType::GetLast => GetLast::decode(flags, r).map(Self::GetLast),
+            MsgType::GetBefore => GetBefore::decode(flags, r).map(Self::GetBefore),
+            MsgType::GetRangeByDepth => GetRange::decode(flags, r).map(Self::GetRange),
+            MsgType::GetBlob => r.hash("hash").map(Self::GetBlob),
+            MsgType::AttachFs => AttachFs::decode(r).map(Self::AttachFs),
+            MsgType::PutBlob => PutBlob::decode(r).map(Self::PutBlob),
+            MsgType::RegistryPutBundle => PutBundle::decode(r).map(Self::PutBundle),
+            MsgType::AppendBatch => AppendBatch::decode(flags, r, limits).map(Self::AppendBatch),
+            MsgType::Subscribe => Subscribe::decode(flags, r).map(Self::Subscribe),
+            MsgType::Cancel => r.u64("req_id").map(Self::Cancel),
+            MsgType::HasBlobs => decode_hashes(r, limits).map(Self::HasBlobs),
+            MsgType::Error => Err(DecodeError::UnknownType(msg_type.to_wire())),
+        }
+    }
+
+    /// Appends the request as a whole frame. What it holds must fit a frame.
+    pub fn encode(&self, req_id: u64, out: &mut BytesMut) {
+        let frame = OpenFrame::begin(out, self.msg_type(), self.flags(), req_id);
+        match self {
+            Self::Hello(hello) => hello.iter().for_each(|hello| hello.encode(out)),
+            Self::CreateContext(create) | Self::ForkContext(create) => create.encode(out),
+            Self::GetHead(context) => out.put_u64_le(context.get()),
+            Self::AppendTurn(append) => append.encode(out),
+            Self::GetLast(get) => get.encode(out),
+            Self::GetBefore(get) => get.encode(out),
+            Self::GetRange(get) => get.encode(out),
+            Self::GetBlob(hash) => out.put_slice(hash.as_bytes()),
+            Self::AttachFs(attach) => attach.encode(out),
+            Self::PutBlob(put) => put.encode(out),
+            Self::PutBundle(put) => put.encode(out),
+            Self::AppendBatch(append) => append.encode(out),
+            Self::Subscribe(subscribe) => subscribe.encode(out),
+            Self::Cancel(req_id) => out.put_u64_le(*req_id),
+            Self::HasBlobs(hashes) => encode_hashes(hashes, out),
+        }
+        frame.finish(out);
+    }
+
+    /// The message's number.
+    pub fn msg_type(&self) -> MsgType {
+        match self {
+            Self::Hello(_) => MsgType::Hello,
+            Self::CreateContext(_) => MsgType::CtxCreate,
+            Self::ForkContext(_) => MsgType::CtxFork,
+            Self::GetHead(_) => MsgType::GetHead,
+            Self::AppendTurn(_) => MsgType::AppendTurn,
+            Self::GetLast(_) => MsgType::GetLast,
+            Self::GetBefore(_) => MsgType::GetBefore,
+            Self::GetRange(_) => MsgType::GetRangeByDepth,
+            Self::GetBlob(_) => MsgType::GetBlob,
+            Self::AttachFs(_) => MsgType::AttachFs,
+            Self::PutBlob(_) => MsgType::PutBlob,
+            Self::PutBundle(_) => MsgType::RegistryPutBundle,
+            Self::AppendBatch(_) => MsgType::AppendBatch,
+            Self::Subscribe(_) => MsgType::Subscribe,
+            Self::Cancel(_) => MsgType::Cancel,
+            Self::HasBlobs(_) => MsgType::HasBlobs,
+        }
+    }
+
+    /// The form of the items in this request's answer.
+    pub fn item_form(&self) -> ItemForm {
+        match self {
+            Self::GetLast(get) => get.options.item_form(),
+            Self::GetBefore(get) => get.options.item_form(),
+            Self::GetRange(get) => get.options.item_form(),
+            Self::Subscribe(subscribe) => subscribe.options.item_form(),
+            _ => ItemForm::Plain,
+        }
+    }
+
+    fn flags(&self) -> u16 {
+        match self {
+            Self::CreateContext(create) | Self::ForkContext(create) => create.flags(),
+            Self::AppendTurn(append) => append.flags(),
+            Self::AppendBatch(append) => append.flags(),
+            Self::GetLast(get) => get.options.flags(),
+            Self::GetBefore(get) => get.options.flags(),
+            Self::GetRange(get) => get.options.flags(),
+            Self::Subscribe(subscribe) => subscribe.options.flags(),
+            _ => 0,
+        }
+    }
+}
+
+fn defined_flags(msg_type: MsgType) -> u16 {
+    match msg_type {
+        MsgType::CtxCreate | MsgType::CtxFork => flag::KEY,
+        MsgType::AppendTurn => flag::FS_ROOT | flag::EXPECTED_HEAD,
+        MsgType::AppendBatch => flag::EXPECTED_HEAD,
+        MsgType::GetLast | MsgType::GetBefore | MsgType::GetRangeByDepth | MsgType::Subscribe => {
+            ReadOptions::FLAGS
+        }
+        _ => 0,
+    }
+}

@@ -1,0 +1,200 @@
+//! The closed list of responses.
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+use super::append::{BatchAck, TurnAck};
+use super::blob::{AttachFs, decode_presence, encode_presence};
+use super::context::ContextHead;
+use super::failure::Failure;
+use super::flag;
+use super::hello::Welcome;
+use super::read::{Item, ItemForm, encode_event, encode_items};
+use super::subscribe::Delivery;
+use crate::frame::{Frame, MsgType, OpenFrame, put_bytes};
+use crate::reader::{DecodeError, Reader};
+
+/// What a server may answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Response {
+    /// The session is open.
+    Hello(Welcome),
+    /// The context is created.
+    ContextCreated(ContextHead),
+    /// The context is forked.
+    ContextForked(ContextHead),
+    /// Where the head stands.
+    Head(ContextHead),
+    /// The turn is durable.
+    TurnAppended(TurnAck),
+    /// The newest turns, oldest first.
+    Last(Vec<Item>),
+    /// The turns before a turn, oldest first.
+    Before(Vec<Item>),
+    /// The turns of a range of depths, oldest first.
+    Range(Vec<Item>),
+    /// A blob's uncompressed bytes.
+    Blob(Bytes),
+    /// The root is attached.
+    FsAttached(AttachFs),
+    /// The blob is kept.
+    BlobPut {
+        /// Its name.
+        hash: turnkeep_types::BlobHash,
+        /// Whether it was not there before.
+        was_new: bool,
+    },
+    /// The bundle is published: 201, or 204 if it had been already.
+    BundlePut {
+        /// 201 or 204.
+        status: u32,
+    },
+    /// The turns are durable.
+    BatchAppended(BatchAck),
+    /// The subscription is accepted.
+    Subscribed {
+        /// Whether there is nothing to catch up with.
+        caught_up: bool,
+    },
+    /// A subscription delivers an append.
+    Delivered {
+        /// Whether the subscription has reached the log's end with it or before it.
+        caught_up: bool,
+        /// The append.
+        delivery: Delivery,
+    },
+    /// The subscription has ended.
+    Cancelled,
+    /// Which blobs are there, in the order of the question.
+    HasBlobs(Vec<bool>),
+    /// The request failed.
+    Error(Failure),
+}
+
+impl Response {
+    /// Decodes a response to a request that asked for items of this form.
+    pub fn decode(frame: Frame, form: ItemForm) -> Result<Self, DecodeError> {
+        let Frame { header, payload } = frame;
+        let msg_type =
+            MsgType::from_wire(header.msg_type).ok_or(DecodeError::UnknownType(header.msg_type))?;
+        let defined = if msg_type == MsgType::Subscribe { flag::CAUGHT_UP } else { 0 };
+        if header.flags & !defined != 0 {
+            return Err(DecodeError::UndefinedFlags { msg_type: header.msg_type, flags: header.flags });
+        }
+        let mut reader = Reader::new(payload);
+        let response = Self::decode_payload(msg_type, header.flags, &mut reader, form)?;
+        reader.finish()?;
+        Ok(response)
+    }
+
+    fn decode_payload(
+        msg_type: MsgType,
+        flags: u16,
+        r: &mut Reader,
+        form: ItemForm,
+    ) -> Result<Self, DecodeError> {
+        match msg_type {
+            MsgType::Hello => Welcome::decode(r).map(Self::Hello),
+            MsgType::CtxCreate => ContextHead::decode(r).map(Self::ContextCreated),
+            MsgType::CtxFork => ContextHead::decode(r).map(Self::ContextForked),
+            MsgType::GetHead => ContextHead::decode(r).map(Self::Head),
+            MsgType::AppendTurn => TurnAck::decode(r).map(Self::TurnAppended),
+            MsgType::GetLast => Item::decode_page(form, r).map(Self::Last),
+            MsgType::GetBefore => Item::decode_page(form, r).map(Self::Before),
+            MsgType::GetRangeByDepth => Item::decode_page(form, r).map(Self::Range),
+            MsgType::GetBlob => r.bytes("bytes").map(Self::Blob),
+            MsgType::AttachFs => AttachFs::decode(r).map(Self::FsAttached),
+            MsgType::PutBlob => decode_blob_put(r),
+            MsgType::RegistryPutBundle => decode_bundle_put(r),
+            MsgType::AppendBatch => BatchAck::decode(r).map(Self::BatchAppended),
+            MsgType::Subscribe => decode_subscription(flags & flag::CAUGHT_UP != 0, r, form),
+            MsgType::Cancel => Ok(Self::Cancelled),
+            MsgType::HasBlobs => decode_presence(r).map(Self::HasBlobs),
+            MsgType::Error => Failure::decode(r).map(Self::Error),
+        }
+    }
+
+    /// Appends the response as a whole frame.
+    pub fn encode(&self, req_id: u64, out: &mut BytesMut) {
+        if let Self::Delivered { caught_up, delivery } = self {
+            let item = delivery.item.as_item_ref();
+            return encode_event(out, req_id, *caught_up, delivery.position, delivery.context, &item);
+        }
+        let frame = OpenFrame::begin(out, self.msg_type(), self.flags(), req_id);
+        self.encode_payload(out);
+        frame.finish(out);
+    }
+
+    fn encode_payload(&self, out: &mut BytesMut) {
+        match self {
+            Self::Hello(welcome) => welcome.encode(out),
+            Self::ContextCreated(head) | Self::ContextForked(head) | Self::Head(head) => head.encode(out),
+            Self::TurnAppended(ack) => ack.encode(out),
+            Self::Last(items) | Self::Before(items) | Self::Range(items) => encode_items(items, out),
+            Self::Blob(bytes) => put_bytes(out, bytes),
+            Self::FsAttached(attached) => attached.encode(out),
+            Self::BlobPut { hash, was_new } => {
+                out.put_slice(hash.as_bytes());
+                out.put_u8((*was_new).into());
+            }
+            Self::BundlePut { status } => out.put_u32_le(*status),
+            Self::BatchAppended(ack) => ack.encode(out),
+            Self::Subscribed { .. } | Self::Delivered { .. } | Self::Cancelled => {}
+            Self::HasBlobs(present) => encode_presence(present, out),
+            Self::Error(failure) => failure.encode(out),
+        }
+    }
+
+    /// The message's number.
+    pub fn msg_type(&self) -> MsgType {
+        match self {
+            Self::Hello(_) => MsgType::Hello,
+            Self::ContextCreated(_) => MsgType::CtxCreate,
+            Self::ContextForked(_) => MsgType::CtxFork,
+            Self::Head(_) => MsgType::GetHead,
+            Self::TurnAppended(_) => MsgType::AppendTurn,
+            Self::Last(_) => MsgType::GetLast,
+            Self::Before(_) => MsgType::GetBefore,
+            Self::Range(_) => MsgType::GetRangeByDepth,
+            Self::Blob(_) => MsgType::GetBlob,
+            Self::FsAttached(_) => MsgType::AttachFs,
+            Self::BlobPut { .. } => MsgType::PutBlob,
+            Self::BundlePut { .. } => MsgType::RegistryPutBundle,
+            Self::BatchAppended(_) => MsgType::AppendBatch,
+            Self::Subscribed { .. } | Self::Delivered { .. } => MsgType::Subscribe,
+            Self::Cancelled => MsgType::Cancel,
+            Self::HasBlobs(_) => MsgType::HasBlobs,
+            Self::Error(_) => MsgType::Error,
+        }
+    }
+
+    fn flags(&self) -> u16 {
+        match self {
+            Self::Subscribed { caught_up: true } | Self::Delivered { caught_up: true, .. } => flag::CAUGHT_UP,
+            _ => 0,
+        }
+    }
+}
+
+fn decode_blob_put(reader: &mut Reader) -> Result<Response, DecodeError> {
+    let hash = reader.hash("hash")?;
+    let was_new = Reader::bool("was_new", reader.u8("was_new")?.into())?;
+    Ok(Response::BlobPut { hash, was_new })
+}
+
+fn decode_bundle_put(reader: &mut Reader) -> Result<Response, DecodeError> {
+    match reader.u32("status")? {
+        status @ (201 | 204) => Ok(Response::BundlePut { status }),
+        status => Err(DecodeError::BadValue { field: "status", value: status.into() }),
+    }
+}
+
+fn decode_subscription(
+    caught_up: bool,
+    reader: &mut Reader,
+    form: ItemForm,
+) -> Result<Response, DecodeError> {
+    if reader.is_empty() {
+        return Ok(Response::Subscribed { caught_up });
+    }
+    Ok(Response::Delivered { caught_up, delivery: Delivery::decode(form, reader)? })
+}

@@ -1,0 +1,57 @@
+//! Subscriptions: the one request that is answered more than once.
+
+use bytes::{BufMut, BytesMut};
+use turnkeep_types::ContextId;
+
+use super::read::{Item, ItemForm, ReadOptions};
+use crate::reader::{DecodeError, Reader};
+
+/// The wire's number for "only what is appended from now on".
+const ONLY_NEW: u64 = u64::MAX;
+
+/// Follows appends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subscribe {
+    /// Only the appends made to this context; none means all.
+    pub context: Option<ContextId>,
+    /// Starts after this position; none means with the next append.
+    pub after: Option<u64>,
+    /// What of each turn.
+    pub options: ReadOptions,
+}
+
+impl Subscribe {
+    pub(crate) fn decode(flags: u16, reader: &mut Reader) -> Result<Self, DecodeError> {
+        let context = ContextId::new(reader.u64("context_id")?);
+        let after = reader.u64("after_position")?;
+        let after = (after != ONLY_NEW).then_some(after);
+        Ok(Self { context, after, options: ReadOptions::decode(flags, reader)? })
+    }
+
+    pub(crate) fn encode(&self, out: &mut BytesMut) {
+        out.put_u64_le(ContextId::to_wire(self.context));
+        out.put_u64_le(self.after.unwrap_or(ONLY_NEW));
+        self.options.encode(out);
+    }
+}
+
+/// One append, as a subscription delivers it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery {
+    /// Its place in the feed: what to resume after.
+    pub position: u64,
+    /// The context that the turn was appended to.
+    pub context: ContextId,
+    /// The turn.
+    pub item: Item,
+}
+
+impl Delivery {
+    pub(crate) fn decode(form: ItemForm, reader: &mut Reader) -> Result<Self, DecodeError> {
+        Ok(Self {
+            position: reader.u64("position")?,
+            context: reader.context("context_id")?,
+            item: Item::decode(form, reader)?,
+        })
+    }
+}

@@ -1,0 +1,181 @@
+//! Reads a message's fields one after another from its payload, never past the end.
+//!
+//! A declared length is compared with what is left before anything is sliced, so no declared length
+//! is ever trusted for an allocation.
+
+use bytes::{Buf, Bytes};
+use turnkeep_types::{BlobHash, ContextId, TurnId};
+
+use crate::text::Text;
+
+/// Why bytes are not a message. The frame itself was whole, so the connection can go on.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// No message has this number.
+    #[error("there is no message type {0}")]
+    UnknownType(u16),
+    /// Flag bits that this message does not define.
+    #[error("the flags {flags:#06x} have bits that message type {msg_type} does not define")]
+    UndefinedFlags {
+        /// The message.
+        msg_type: u16,
+        /// Its flags as sent.
+        flags: u16,
+    },
+    /// The payload ends before a field does.
+    #[error("`{field}` needs {needed} bytes, and {left} are left")]
+    Truncated {
+        /// The field.
+        field: &'static str,
+        /// What it needs.
+        needed: u64,
+        /// What there is.
+        left: u64,
+    },
+    /// The payload goes on after the last field.
+    #[error("{bytes} bytes are left over after the last field")]
+    LeftOver {
+        /// How many.
+        bytes: u64,
+    },
+    /// A number that this field cannot have.
+    #[error("`{field}` cannot be {value}")]
+    BadValue {
+        /// The field.
+        field: &'static str,
+        /// Its value.
+        value: u64,
+    },
+    /// A text that is not UTF-8.
+    #[error("`{field}` is not UTF-8")]
+    NotUtf8 {
+        /// The field.
+        field: &'static str,
+    },
+    /// Zero where an object has to be named: nothing has that id.
+    #[error("`{field}` is 0, which names nothing")]
+    ZeroId {
+        /// The field.
+        field: &'static str,
+    },
+    /// More elements than the limit allows.
+    #[error("`{field}` is {actual}, over the limit of {limit}")]
+    TooMany {
+        /// The field.
+        field: &'static str,
+        /// The limit.
+        limit: u64,
+        /// The number sent.
+        actual: u64,
+    },
+}
+
+/// What is left of a payload.
+pub(crate) struct Reader {
+    rest: Bytes,
+}
+
+impl Reader {
+    pub(crate) fn new(payload: Bytes) -> Self {
+        Self { rest: payload }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    fn need(&self, field: &'static str, needed: usize) -> Result<(), DecodeError> {
+        let left = self.rest.len();
+        if needed <= left {
+            return Ok(());
+        }
+        Err(DecodeError::Truncated { field, needed: needed as u64, left: left as u64 })
+    }
+
+    pub(crate) fn u8(&mut self, field: &'static str) -> Result<u8, DecodeError> {
+        self.need(field, 1)?;
+        Ok(self.rest.get_u8())
+    }
+
+    pub(crate) fn u16(&mut self, field: &'static str) -> Result<u16, DecodeError> {
+        self.need(field, 2)?;
+        Ok(self.rest.get_u16_le())
+    }
+
+    pub(crate) fn u32(&mut self, field: &'static str) -> Result<u32, DecodeError> {
+        self.need(field, 4)?;
+        Ok(self.rest.get_u32_le())
+    }
+
+    pub(crate) fn u64(&mut self, field: &'static str) -> Result<u64, DecodeError> {
+        self.need(field, 8)?;
+        Ok(self.rest.get_u64_le())
+    }
+
+    /// A `u32` or `u8` that is 0 or 1.
+    pub(crate) fn bool(field: &'static str, value: u64) -> Result<bool, DecodeError> {
+        match value {
+            0 => Ok(false),
+            1 => Ok(true),
+            value => Err(DecodeError::BadValue { field, value }),
+        }
+    }
+
+    pub(crate) fn hash(&mut self, field: &'static str) -> Result<BlobHash, DecodeError> {
+        self.need(field, 32)?;
+        let mut hash = [0; 32];
+        self.rest.copy_to_slice(&mut hash);
+        Ok(BlobHash(hash))
+    }
+
+    pub(crate) fn context(&mut self, field: &'static str) -> Result<ContextId, DecodeError> {
+        ContextId::new(self.u64(field)?).ok_or(DecodeError::ZeroId { field })
+    }
+
+    pub(crate) fn turn(&mut self, field: &'static str) -> Result<TurnId, DecodeError> {
+        TurnId::new(self.u64(field)?).ok_or(DecodeError::ZeroId { field })
+    }
+
+    pub(crate) fn turn_or_none(&mut self, field: &'static str) -> Result<Option<TurnId>, DecodeError> {
+        self.u64(field).map(TurnId::new)
+    }
+
+    pub(crate) fn take(&mut self, field: &'static str, len: u32) -> Result<Bytes, DecodeError> {
+        let len = len as usize;
+        self.need(field, len)?;
+        Ok(self.rest.split_to(len))
+    }
+
+    /// A `u32` length and that many bytes.
+    pub(crate) fn bytes(&mut self, field: &'static str) -> Result<Bytes, DecodeError> {
+        let len = self.u32(field)?;
+        self.take(field, len)
+    }
+
+    /// A `u32` length and that many bytes of UTF-8.
+    pub(crate) fn text(&mut self, field: &'static str) -> Result<Text, DecodeError> {
+        Text::new(self.bytes(field)?).map_err(|_| DecodeError::NotUtf8 { field })
+    }
+
+    /// A `u32` count of elements that take at least `element_bytes_min` each.
+    pub(crate) fn count(
+        &mut self,
+        field: &'static str,
+        element_bytes_min: usize,
+        limit: usize,
+    ) -> Result<usize, DecodeError> {
+        let count = self.u32(field)? as usize;
+        if count > limit {
+            return Err(DecodeError::TooMany { field, limit: limit as u64, actual: count as u64 });
+        }
+        self.need(field, count.saturating_mul(element_bytes_min))?;
+        Ok(count)
+    }
+
+    pub(crate) fn finish(&self) -> Result<(), DecodeError> {
+        if self.rest.is_empty() {
+            return Ok(());
+        }
+        Err(DecodeError::LeftOver { bytes: self.rest.len() as u64 })
+    }
+}
