@@ -31,7 +31,13 @@ pub(crate) struct ReachFlags {
     #[arg(long, value_name = "ADDR", global = true, help_heading = "Global options")]
     pub(crate) server: Option<String>,
     /// Token for --server [default: the file `token` in the data directory]
-    #[arg(long, value_name = "TOKEN", global = true, hide_env_values = true, help_heading = "Global options")]
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        global = true,
+        hide_env_values = true,
+        help_heading = "Global options"
+    )]
     pub(crate) token: Option<String>,
     /// PEM file of the authority that signed the server's certificate
     #[arg(long, value_name = "FILE", global = true, help_heading = "Global options")]
@@ -154,7 +160,11 @@ impl Config {
             ("tls_ca", setting::optional_path(self.tls_ca.value.as_ref()), &self.tls_ca.source),
             ("listen", self.listen.value.to_string(), &self.listen.source),
             ("http", self.http.value.to_string(), &self.http.source),
-            ("durability", setting::durability_text(self.durability.value).to_owned(), &self.durability.source),
+            (
+                "durability",
+                setting::durability_text(self.durability.value).to_owned(),
+                &self.durability.source,
+            ),
             ("strict_types", self.strict_types.value.to_string(), &self.strict_types.source),
             ("no_auth", self.no_auth.value.to_string(), &self.no_auth.source),
             ("tls_cert", setting::optional_path(self.tls_cert.value.as_ref()), &self.tls_cert.source),

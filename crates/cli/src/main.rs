@@ -46,7 +46,14 @@ pub(crate) struct Cli {
     #[arg(long, global = true, help_heading = "Global options")]
     json: bool,
     /// When to use colours
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t, global = true, help_heading = "Global options")]
+    #[arg(
+        long,
+        value_name = "WHEN",
+        value_enum,
+        default_value_t,
+        global = true,
+        help_heading = "Global options"
+    )]
     color: ColorChoice,
     /// Say more about what happens; twice for everything
     #[arg(short, long, action = clap::ArgAction::Count, global = true, help_heading = "Global options")]

@@ -108,5 +108,7 @@ fn body(args: &Args) -> Result<Value> {
 fn read_json(path: &Path) -> Result<Value> {
     let bytes = read_input(path)?;
     let value = serde_json::from_slice(&bytes).with_context(|| format!("{} is not JSON", path.display()));
-    value.map_err(|error| Failure::new(format!("{error:#}")).hint("--msgpack takes bytes that are no JSON").into())
+    value.map_err(|error| {
+        Failure::new(format!("{error:#}")).hint("--msgpack takes bytes that are no JSON").into()
+    })
 }
