@@ -126,7 +126,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 Event::Wrote(written) => self.wrote(written?)?,
                 Event::Received(received) => self.received(received?),
                 Event::Stopping => self.stop(),
-                Event::Late(late) => return self.give_up(late),
+                Event::Late(late) => {
+                    tracing::debug!(session = self.session_id, %late, "gave up on a connection");
+                    return Ok(());
+                }
             }
             self.take_frames();
         }
@@ -283,7 +286,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         }
         let request = Request::decode(frame, &self.tcp.shared.policy.limits);
         if self.phase == Phase::Greeting {
-            return self.greet(ticket, request.ok());
+            return self.greet(ticket, request.ok().as_ref());
         }
         let step = match request {
             Ok(request) => self.dispatch(ticket, request),
@@ -292,9 +295,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         self.take_step(step);
     }
 
-    fn greet(&mut self, ticket: Ticket, request: Option<Request>) {
+    fn greet(&mut self, ticket: Ticket, request: Option<&Request>) {
         let auth = &self.tcp.shared.config.auth;
-        let welcome = match &request {
+        let welcome = match request {
             Some(Request::Hello(hello)) => greeting::welcome(auth, self.session_id, hello.as_ref()),
             _ => Err(greeting::no_token()),
         };
@@ -403,11 +406,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     fn end(&mut self) {
         self.phase = Phase::Closing;
         self.hang_up = true;
-    }
-
-    fn give_up(&self, late: Late) -> io::Result<()> {
-        tracing::debug!(session = self.session_id, %late, "gave up on a connection");
-        Ok(())
     }
 
     /// Ends the connection in a way that lets the peer read the last answers: a socket that is closed
