@@ -4,10 +4,16 @@
 //! move what a [`NewBlob`] holds.
 
 use bytes::Bytes;
+use turnkeep_journal::blob_crc;
 use turnkeep_types::{BlobHash, Compression};
 
 /// Blobs shorter than this are kept as they are: compressing them costs more than it saves.
 pub const COMPRESS_FROM_BYTES: usize = 4096;
+
+/// The largest window that a zstd frame may ask for, unless its own length is larger.
+const WINDOW_BYTES_MAX: u64 = 8 << 20;
+
+const ZSTD_LEVEL: i32 = 1;
 
 /// A blob whose bytes are known to match its hash and length.
 #[derive(Debug, Clone)]
@@ -66,13 +72,26 @@ pub enum BlobError {
 
 impl NewBlob {
     /// Takes bytes that are the blob itself: hashes them and compresses them where that pays.
-    pub fn from_raw(_bytes: Bytes) -> Self {
-        todo!()
+    pub fn from_raw(bytes: Bytes, blob_bytes_max: usize) -> Result<Self, BlobError> {
+        let raw_len = checked_len(bytes.len(), blob_bytes_max)?;
+        Ok(Self::keep_raw(BlobHash::of(&bytes), raw_len, bytes))
     }
 
     /// Verifies a blob as sent, against its own hash and length and the limit.
-    pub fn verify(_sent: SentBlob, _blob_bytes_max: usize) -> Result<Self, BlobError> {
-        todo!()
+    pub fn verify(sent: SentBlob, blob_bytes_max: usize) -> Result<Self, BlobError> {
+        checked_len(sent.raw_len as usize, blob_bytes_max)?;
+        match sent.compression {
+            Compression::None => {
+                check_len(sent.raw_len, sent.bytes.len())?;
+                check_hash(sent.hash, &sent.bytes)?;
+                Ok(Self::keep_raw(sent.hash, sent.raw_len, sent.bytes))
+            }
+            Compression::Zstd => {
+                let raw = decompress(&sent.bytes, sent.raw_len)?;
+                check_hash(sent.hash, &raw)?;
+                Ok(Self::kept(sent.hash, sent.raw_len, Compression::Zstd, sent.bytes))
+            }
+        }
     }
 
     /// The blob's name.
@@ -83,5 +102,198 @@ impl NewBlob {
     /// Its uncompressed length.
     pub fn raw_len(&self) -> u32 {
         self.raw_len
+    }
+
+    fn keep_raw(hash: BlobHash, raw_len: u32, bytes: Bytes) -> Self {
+        match compress_where_it_pays(&bytes) {
+            Some(smaller) => Self::kept(hash, raw_len, Compression::Zstd, smaller),
+            None => Self::kept(hash, raw_len, Compression::None, bytes),
+        }
+    }
+
+    fn kept(hash: BlobHash, raw_len: u32, form: Compression, bytes: Bytes) -> Self {
+        let crc = blob_crc(&bytes);
+        Self { hash, raw_len, form, bytes, crc }
+    }
+}
+
+fn checked_len(len: usize, max: usize) -> Result<u32, BlobError> {
+    let too_large = BlobError::TooLarge { limit: max as u64, actual: len as u64 };
+    if len > max {
+        return Err(too_large);
+    }
+    u32::try_from(len).map_err(|_| too_large)
+}
+
+fn check_len(declared: u32, actual: usize) -> Result<(), BlobError> {
+    if declared as usize == actual {
+        return Ok(());
+    }
+    Err(BlobError::LengthMismatch { expected: declared.into(), actual: actual as u64 })
+}
+
+fn check_hash(expected: BlobHash, raw: &[u8]) -> Result<(), BlobError> {
+    let actual = BlobHash::of(raw);
+    if actual == expected { Ok(()) } else { Err(BlobError::HashMismatch { expected, actual }) }
+}
+
+/// The compressed bytes, if they are worth keeping instead: at least a tenth smaller.
+fn compress_where_it_pays(raw: &[u8]) -> Option<Bytes> {
+    if raw.len() < COMPRESS_FROM_BYTES {
+        return None;
+    }
+    let smaller = zstd::bulk::compress(raw, ZSTD_LEVEL).ok()?;
+    (smaller.len() <= raw.len() - raw.len() / 10).then(|| smaller.into())
+}
+
+/// Decompresses exactly one frame to exactly the declared length.
+fn decompress(bytes: &[u8], raw_len: u32) -> Result<Vec<u8>, BlobError> {
+    use std::io::Read;
+    check_frame(bytes, raw_len)?;
+    let broken = |e: std::io::Error| BlobError::NotZstd(e.to_string());
+    let decoder = zstd::stream::read::Decoder::with_buffer(bytes).map_err(broken)?;
+    // The buffer grows with what really comes out, so a declared length costs nothing by itself.
+    let mut raw = Vec::new();
+    decoder.take(u64::from(raw_len) + 1).read_to_end(&mut raw).map_err(broken)?;
+    check_len(raw_len, raw.len())?;
+    Ok(raw)
+}
+
+/// One frame, whole, of the declared length where it says one, without a dictionary and with a bounded window.
+fn check_frame(bytes: &[u8], raw_len: u32) -> Result<(), BlobError> {
+    let not = |what: &str| BlobError::NotZstd(what.to_owned());
+    let header = zstd_header::parse(bytes).ok_or_else(|| not("no zstd frame"))?;
+    if let Some(actual) = header.content_len
+        && actual != u64::from(raw_len)
+    {
+        return Err(BlobError::LengthMismatch { expected: raw_len.into(), actual });
+    }
+    if header.needs_dictionary {
+        return Err(not("the frame needs a dictionary"));
+    }
+    if header.window > WINDOW_BYTES_MAX.max(raw_len.into()) {
+        return Err(not("the frame's window is over the limit"));
+    }
+    match zstd::zstd_safe::find_frame_compressed_size(bytes) {
+        Ok(len) if len == bytes.len() => Ok(()),
+        Ok(_) => Err(not("there are bytes after the frame")),
+        Err(_) => Err(not("the frame is not whole")),
+    }
+}
+
+/// What a zstd frame's header says, by RFC 8878.
+mod zstd_header {
+    pub(super) struct Header {
+        pub(super) needs_dictionary: bool,
+        pub(super) window: u64,
+        pub(super) content_len: Option<u64>,
+    }
+
+    const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+    pub(super) fn parse(bytes: &[u8]) -> Option<Header> {
+        let rest = bytes.strip_prefix(&MAGIC)?;
+        let (&descriptor, mut rest) = rest.split_first()?;
+        let single_segment = descriptor & 0x20 != 0;
+        let mut window = 0;
+        if !single_segment {
+            let (&byte, after) = rest.split_first()?;
+            let base = 1_u64 << (10 + (byte >> 3));
+            window = base + (base / 8) * u64::from(byte & 7);
+            rest = after;
+        }
+        let id_len = [0, 1, 2, 4][usize::from(descriptor & 3)];
+        let id = rest.get(..id_len)?;
+        let size_len = match descriptor >> 6 {
+            0 => usize::from(single_segment),
+            flag => 1 << flag,
+        };
+        let size = little_endian(rest.get(id_len..id_len + size_len)?) + if size_len == 2 { 256 } else { 0 };
+        Some(Header {
+            needs_dictionary: id.iter().any(|&b| b != 0),
+            window: if single_segment { size } else { window },
+            content_len: (size_len > 0).then_some(size),
+        })
+    }
+
+    fn little_endian(bytes: &[u8]) -> u64 {
+        bytes.iter().rev().fold(0, |n, &b| (n << 8) | u64::from(b))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAX: usize = 32 << 20;
+
+    fn sent(raw: &[u8], compression: Compression, bytes: impl Into<Bytes>) -> SentBlob {
+        SentBlob { hash: BlobHash::of(raw), raw_len: raw.len() as u32, compression, bytes: bytes.into() }
+    }
+
+    #[test]
+    fn small_blobs_stay_raw_and_large_ones_are_compressed_when_that_pays() {
+        let form = |bytes: Vec<u8>| NewBlob::from_raw(bytes.into(), MAX).unwrap().form;
+        assert_eq!(form(vec![7; 4095]), Compression::None);
+        assert_eq!(form(vec![7; 4096]), Compression::Zstd);
+        let noise: Vec<u8> = (0..200_u32).flat_map(|i| BlobHash::of(&i.to_le_bytes()).0).collect();
+        assert_eq!(form(noise), Compression::None);
+        assert_eq!(form(vec![]), Compression::None);
+    }
+
+    #[test]
+    fn zstd_is_kept_as_sent() {
+        let raw = vec![1; 100];
+        let packed = zstd::bulk::compress(&raw, 19).unwrap();
+        let blob = NewBlob::verify(sent(&raw, Compression::Zstd, packed.clone()), MAX).unwrap();
+        assert_eq!((blob.form, &blob.bytes[..]), (Compression::Zstd, &packed[..]));
+    }
+
+    #[test]
+    fn contradictions_are_named() {
+        let raw = b"payload".as_slice();
+        let mut wrong_hash = sent(raw, Compression::None, raw.to_vec());
+        wrong_hash.hash = BlobHash::of(b"other");
+        assert!(matches!(NewBlob::verify(wrong_hash, MAX), Err(BlobError::HashMismatch { .. })));
+        let mut wrong_len = sent(raw, Compression::None, raw.to_vec());
+        wrong_len.raw_len = 8;
+        assert_eq!(
+            NewBlob::verify(wrong_len, MAX).unwrap_err(),
+            BlobError::LengthMismatch { expected: 8, actual: 7 }
+        );
+        assert!(matches!(NewBlob::verify(sent(raw, Compression::None, raw.to_vec()), 6), Err(BlobError::TooLarge { limit: 6, actual: 7 })));
+    }
+
+    #[test]
+    fn only_one_whole_bounded_frame_without_dictionary_is_zstd() {
+        let raw = vec![9; 5000];
+        let packed = zstd::bulk::compress(&raw, 1).unwrap();
+        let refused = |bytes: Vec<u8>| NewBlob::verify(sent(&raw, Compression::Zstd, bytes), MAX).unwrap_err();
+        assert!(matches!(refused(raw.clone()), BlobError::NotZstd(_)));
+        assert!(matches!(refused(packed[..packed.len() - 1].to_vec()), BlobError::NotZstd(_)));
+        assert!(matches!(refused([&packed[..], &packed[..]].concat()), BlobError::NotZstd(_)));
+        assert!(matches!(refused([&packed[..], &[0]].concat()), BlobError::NotZstd(_)));
+        let mut with_dictionary = packed.clone();
+        with_dictionary[4] |= 1;
+        with_dictionary.insert(5, 42);
+        assert!(matches!(refused(with_dictionary), BlobError::NotZstd(_)));
+        assert!(matches!(refused(vec![]), BlobError::NotZstd(_)));
+    }
+
+    #[test]
+    fn a_bomb_stops_at_the_declared_length() {
+        let raw = vec![0; 30 << 20];
+        let says_so = zstd::bulk::compress(&raw, 1).unwrap();
+        let silent = zstd::stream::encode_all(&raw[..], 1).unwrap();
+        for (packed, found) in [(says_so, 30 << 20), (silent, 11)] {
+            let bomb = SentBlob {
+                hash: BlobHash::of(&raw),
+                raw_len: 10,
+                compression: Compression::Zstd,
+                bytes: packed.into(),
+            };
+            let refused = NewBlob::verify(bomb, MAX).unwrap_err();
+            assert_eq!(refused, BlobError::LengthMismatch { expected: 10, actual: found });
+        }
     }
 }

@@ -5,13 +5,26 @@
 //! applied, deterministically, in log order. Readers never wait for the writer: what they read is
 //! append-only tables and a few atomics. Everything but the log can be deleted and is rebuilt.
 
+mod apply;
 pub mod blob;
+mod checkpoint;
 pub mod command;
+mod decide;
 pub mod event;
+mod hash_index;
+mod keys;
+mod overlay;
 pub mod projection;
 pub mod read;
+mod record;
+mod recovery;
 pub mod registry;
+mod state;
 mod store;
+mod table;
+mod varint;
+mod walk;
+mod writer;
 
 pub use blob::{BlobError, NewBlob};
 pub use command::{

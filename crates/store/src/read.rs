@@ -1,10 +1,15 @@
 //! What readers get: values copied out of the tables, and payloads that borrow the log's pages.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use turnkeep_types::{BlobHash, Compression, ContextId, Timestamp, TurnId, TypeRef};
 
 use crate::command::Labels;
+use crate::state::{BlobRow, State, TurnRow};
+use crate::walk;
+
+use turnkeep_journal::LogReader;
 
 /// A context as it is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +59,7 @@ pub struct Payload {
     pub form: Compression,
     /// The uncompressed length.
     pub raw_len: u32,
+    pub(crate) hash: BlobHash,
     pub(crate) bytes: turnkeep_journal::View,
 }
 
@@ -64,8 +70,15 @@ impl Payload {
     }
 
     /// The uncompressed bytes; borrows when they are kept raw.
-    pub fn raw(&self) -> Result<std::borrow::Cow<'_, [u8]>, ReadError> {
-        todo!()
+    pub fn raw(&self) -> Result<Cow<'_, [u8]>, ReadError> {
+        match self.form {
+            Compression::None => Ok(Cow::Borrowed(&self.bytes)),
+            Compression::Zstd => {
+                let raw = zstd::bulk::decompress(&self.bytes, self.raw_len as usize);
+                let raw = raw.map_err(|e| ReadError::Corrupt { hash: self.hash, what: e.to_string() })?;
+                Ok(Cow::Owned(raw))
+            }
+        }
     }
 }
 
@@ -92,4 +105,89 @@ pub enum ReadError {
         /// What is wrong.
         what: String,
     },
+}
+
+/// The read side of an open store. Nothing here waits for the writer.
+pub(crate) struct Reading<'a> {
+    pub(crate) state: &'a State,
+    pub(crate) log: &'a LogReader,
+}
+
+impl Reading<'_> {
+    pub(crate) fn context(&self, id: ContextId) -> Result<Context, ReadError> {
+        let [head, created_at, _] =
+            self.state.contexts.get(id.get() - 1).ok_or(ReadError::UnknownContext(id))?;
+        let head = TurnId::new(head);
+        let head_depth = head.and_then(|turn| self.state.turn(turn)).map_or(0, |row| row.depth);
+        let labels = self.state.labels_of(id);
+        Ok(Context { id, head, head_depth, created_at: Timestamp(created_at), labels })
+    }
+
+    pub(crate) fn turn(&self, id: TurnId) -> Result<Turn, ReadError> {
+        let row = self.state.turn(id).ok_or(ReadError::UnknownTurn(id))?;
+        self.fill(id, row)
+    }
+
+    pub(crate) fn last(&self, context: ContextId, limit: usize) -> Result<Vec<Turn>, ReadError> {
+        let head = self.state.head(context).ok_or(ReadError::UnknownContext(context))?;
+        self.page(head, limit)
+    }
+
+    pub(crate) fn before(&self, turn: TurnId, limit: usize) -> Result<Vec<Turn>, ReadError> {
+        let row = self.state.turn(turn).ok_or(ReadError::UnknownTurn(turn))?;
+        self.page(row.parent, limit)
+    }
+
+    pub(crate) fn range(&self, context: ContextId, start: u32, limit: usize) -> Result<Vec<Turn>, ReadError> {
+        let head = self.state.head(context).ok_or(ReadError::UnknownContext(context))?;
+        let head_depth = head.and_then(|turn| self.state.turn(turn)).map_or(0, |row| row.depth);
+        let (Some(head), true) = (head, start <= head_depth && limit > 0) else { return Ok(Vec::new()) };
+        let wanted = u32::try_from(limit - 1).unwrap_or(u32::MAX);
+        let end = start.saturating_add(wanted).min(head_depth);
+        let newest = walk::at_depth(self.state, head, end);
+        self.page(newest, (end - start) as usize + 1)
+    }
+
+    /// The `limit` turns from `newest` on towards the root, oldest first.
+    fn page(&self, newest: Option<TurnId>, limit: usize) -> Result<Vec<Turn>, ReadError> {
+        let nearest = walk::towards_root(self.state, newest).take(limit).take_while(|(_, row)| !row.lost);
+        let mut turns = nearest.map(|(id, row)| self.fill(id, row)).collect::<Result<Vec<_>, _>>()?;
+        turns.reverse();
+        Ok(turns)
+    }
+
+    fn fill(&self, id: TurnId, row: TurnRow) -> Result<Turn, ReadError> {
+        let lost = ReadError::LostTurn(id);
+        let context = ContextId::new(row.context).filter(|_| !row.lost).ok_or(lost.clone())?;
+        let declared = self.state.declared.get(row.declared.into()).ok_or(lost.clone())?;
+        let blob = self.state.blob(row.blob).ok_or(lost)?;
+        Ok(Turn {
+            id,
+            parent: row.parent,
+            depth: row.depth,
+            context,
+            declared: declared.turn_type.clone(),
+            encoding: declared.encoding,
+            hash: blob.hash,
+            raw_len: blob.raw_len,
+            created_at: row.created_at,
+            fs_root: if row.has_fs_root { self.state.fs_root(id) } else { None },
+            blob: row.blob,
+        })
+    }
+
+    pub(crate) fn payload(&self, turn: &Turn) -> Result<Payload, ReadError> {
+        self.stored(self.state.blob(turn.blob).ok_or(ReadError::LostTurn(turn.id))?)
+    }
+
+    pub(crate) fn blob(&self, hash: BlobHash) -> Result<Payload, ReadError> {
+        let row = self.state.find_blob(&hash).and_then(|row| self.state.blob(row));
+        self.stored(row.ok_or(ReadError::UnknownBlob(hash))?)
+    }
+
+    fn stored(&self, blob: BlobRow) -> Result<Payload, ReadError> {
+        let bytes = self.log.blob(blob.locator, blob.stored_len, blob.crc);
+        let bytes = bytes.map_err(|e| ReadError::Corrupt { hash: blob.hash, what: e.to_string() })?;
+        Ok(Payload { form: blob.form, raw_len: blob.raw_len, hash: blob.hash, bytes })
+    }
 }

@@ -1,14 +1,20 @@
 //! The store's one door: open it, submit commands, read.
 
-use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, OnceLock};
 
-use turnkeep_journal::Storage;
+use turnkeep_journal::{Committer, CommitterError, LogReader, Recovered, Storage, TornTail, spawn_committer};
 use turnkeep_types::{BlobHash, Clock, ContextId, TurnId};
 
+use crate::checkpoint::{self, Checkpointer};
 use crate::command::{Command, Outcome, Refusal};
 use crate::event::Event;
-use crate::read::{Context, Payload, ReadError, Turn};
+use crate::read::{Context, Payload, ReadError, Reading, Turn};
+use crate::recovery::{self, Opened};
 use crate::registry::Registry;
+use crate::state::State;
+use crate::writer::{CommitHook, Counters, Submission, Writer};
 
 /// When an ack may be given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +36,8 @@ pub struct Options {
     pub checkpoint_every_bytes: u64,
     /// Commands that may wait for the writer.
     pub queue_commands_max: usize,
+    /// A random number from the edge: names this writer, and the store if it is new.
+    pub random: [u8; 32],
 }
 
 impl Default for Options {
@@ -39,6 +47,7 @@ impl Default for Options {
             segment_bytes: 64 << 20,
             checkpoint_every_bytes: 64 << 20,
             queue_commands_max: 8192,
+            random: [0; 32],
         }
     }
 }
@@ -49,6 +58,26 @@ pub enum OpenError {
     /// The log cannot be read.
     #[error(transparent)]
     Log(#[from] turnkeep_journal::OpenError),
+    /// A file or a thread that the store needs cannot be had.
+    #[error("the store cannot be opened: {0}")]
+    Io(#[from] std::io::Error),
+    /// The log ends before a frame that an index checkpoint knows to be durable.
+    #[error("the log ends at frame {last}, but the index knows that frame {known} was durable: frames are missing; run `turnkeep verify`, then `turnkeep repair`")]
+    MissingFrames {
+        /// The log's last frame.
+        last: u64,
+        /// What the index knows.
+        known: u64,
+    },
+    /// The log cannot be read back.
+    #[error(transparent)]
+    Read(#[from] turnkeep_journal::ReadError),
+    /// A record whose frame is sound but which is not what its kind says: our own bug, or a forgery.
+    #[error("the log holds a malformed command at frame {position}: run `turnkeep verify`")]
+    MalformedCommand {
+        /// The frame.
+        position: u64,
+    },
     /// The log holds a command that this version does not know.
     #[error("the log holds a command of kind {kind} version {version} at frame {position}, which this version of turnkeep does not know: use a newer one")]
     UnknownCommand {
@@ -105,107 +134,183 @@ pub struct Stats {
     pub poisoned: bool,
 }
 
-/// A handle on an open store; cheap to clone. The writer stops when [`Store::close`] is called.
+/// A handle on an open store; cheap to clone. The writer stops when [`Store::close`] is called or the
+/// last handle is dropped.
 #[derive(Clone)]
-pub struct Store {}
+pub struct Store(Arc<Inner>);
 
-#[expect(clippy::unused_self, clippy::needless_pass_by_value, reason = "signatures first")]
+struct Inner {
+    state: Arc<State>,
+    log: LogReader,
+    storage: Arc<dyn Storage>,
+    hook: Arc<OnceLock<CommitHook>>,
+    counters: Arc<Counters>,
+    recovered: Recovered,
+    committer: Committer<Submission>,
+}
+
 impl Store {
     /// Opens the data directory behind `storage`, which must be locked by the caller, and starts the writer.
     pub fn open(
-        _storage: Arc<dyn Storage>,
-        _options: Options,
-        _clock: Arc<dyn Clock>,
+        storage: Arc<dyn Storage>,
+        options: &Options,
+        clock: Arc<dyn Clock>,
     ) -> Result<Self, OpenError> {
-        todo!()
+        let Opened { log, recovered, applier, progress } = recovery::open(&storage, options)?;
+        let reader = log.reader();
+        let state = applier.state.clone();
+        let hook = Arc::new(OnceLock::new());
+        let counters = Arc::new(Counters::default());
+        let pace = (recovered.store_id, options.checkpoint_every_bytes);
+        let checkpointer = Checkpointer::start(storage.clone(), reader.clone(), pace, progress)?;
+        let writer = Writer::new(applier, clock, hook.clone(), counters.clone(), checkpointer);
+        let committer = spawn_committer(log, writer, options.queue_commands_max)?;
+        Ok(Self(Arc::new(Inner { state, log: reader, storage, hook, counters, recovered, committer })))
     }
 
     /// Queues a command. `reply` is called exactly once, on the writer's thread, and must not block.
     pub fn submit(
         &self,
-        _command: Command,
-        _reply: impl FnOnce(Result<Outcome, Refusal>) + Send + 'static,
+        command: Command,
+        reply: impl FnOnce(Result<Outcome, Refusal>) + Send + 'static,
     ) -> Result<(), SubmitError> {
-        todo!()
+        self.0.committer.submit(Submission::new(command, Box::new(reply))).map_err(|e| match e {
+            CommitterError::Full => SubmitError::Full,
+            CommitterError::Closed => SubmitError::Closed,
+        })
     }
 
     /// Submits and waits. For tests, tools and threads that may block.
-    pub fn run(&self, _command: Command) -> Result<Outcome, Refusal> {
-        todo!()
+    pub fn run(&self, command: Command) -> Result<Outcome, Refusal> {
+        let (send, receive) = sync_channel(1);
+        let mut waiting = Some(command);
+        while let Some(command) = waiting.take() {
+            let send = send.clone();
+            let reply = move |outcome| drop(send.send(outcome));
+            match self.submit(command.clone(), reply) {
+                Ok(()) => {}
+                Err(SubmitError::Closed) => return Err(Refusal::Closed),
+                Err(SubmitError::Full) => {
+                    waiting = Some(command);
+                    std::thread::yield_now();
+                }
+            }
+        }
+        receive.recv().unwrap_or(Err(Refusal::Closed))
     }
 
     /// Stops the writer after what is queued, writes a checkpoint and waits for both. Idempotent.
     pub fn close(&self) {
-        todo!()
+        self.0.committer.close();
     }
 
-    /// Calls `hook` with the last event's position after every commit, on the writer's thread.
-    pub fn on_commit(&self, _hook: impl Fn(u64) + Send + Sync + 'static) {
-        todo!()
+    /// Calls `hook` with the last event's position after every commit, on the writer's thread. The first
+    /// hook stays.
+    pub fn on_commit(&self, hook: impl Fn(u64) + Send + Sync + 'static) {
+        self.0.hook.get_or_init(|| Box::new(hook));
+    }
+
+    fn reading(&self) -> Reading<'_> {
+        Reading { state: &self.0.state, log: &self.0.log }
     }
 
     /// A context as it is now.
-    pub fn context(&self, _id: ContextId) -> Result<Context, ReadError> {
-        todo!()
+    pub fn context(&self, id: ContextId) -> Result<Context, ReadError> {
+        self.reading().context(id)
     }
 
     /// Contexts, newest created first, from below `before` (none: from the newest) on.
-    pub fn contexts(&self, _before: Option<ContextId>) -> impl Iterator<Item = Context> + '_ {
-        std::iter::empty()
+    pub fn contexts(&self, before: Option<ContextId>) -> impl Iterator<Item = Context> + '_ {
+        let newest = self.0.state.contexts.len();
+        let from = before.map_or(newest, |id| newest.min(id.get() - 1));
+        (1..=from).rev().filter_map(ContextId::new).filter_map(|id| self.context(id).ok())
     }
 
     /// One turn.
-    pub fn turn(&self, _id: TurnId) -> Result<Turn, ReadError> {
-        todo!()
+    pub fn turn(&self, id: TurnId) -> Result<Turn, ReadError> {
+        self.reading().turn(id)
     }
 
     /// The `limit` turns nearest to the head, oldest first.
-    pub fn last(&self, _context: ContextId, _limit: usize) -> Result<Vec<Turn>, ReadError> {
-        todo!()
+    pub fn last(&self, context: ContextId, limit: usize) -> Result<Vec<Turn>, ReadError> {
+        self.reading().last(context, limit)
     }
 
     /// The nearest `limit` ancestors of `turn`, that turn excluded, oldest first.
-    pub fn before(&self, _turn: TurnId, _limit: usize) -> Result<Vec<Turn>, ReadError> {
-        todo!()
+    pub fn before(&self, turn: TurnId, limit: usize) -> Result<Vec<Turn>, ReadError> {
+        self.reading().before(turn, limit)
     }
 
     /// The turns of depths `start..start + limit` on the head's path, oldest first.
-    pub fn range(&self, _context: ContextId, _start: u32, _limit: usize) -> Result<Vec<Turn>, ReadError> {
-        todo!()
+    pub fn range(&self, context: ContextId, start: u32, limit: usize) -> Result<Vec<Turn>, ReadError> {
+        self.reading().range(context, start, limit)
     }
 
     /// A turn's payload, checked.
-    pub fn payload(&self, _turn: &Turn) -> Result<Payload, ReadError> {
-        todo!()
+    pub fn payload(&self, turn: &Turn) -> Result<Payload, ReadError> {
+        self.reading().payload(turn)
     }
 
     /// A blob, checked.
-    pub fn blob(&self, _hash: BlobHash) -> Result<Payload, ReadError> {
-        todo!()
+    pub fn blob(&self, hash: BlobHash) -> Result<Payload, ReadError> {
+        self.reading().blob(hash)
     }
 
     /// Whether the store holds a blob, and its uncompressed length.
-    pub fn has_blob(&self, _hash: BlobHash) -> Option<u32> {
-        todo!()
+    pub fn has_blob(&self, hash: BlobHash) -> Option<u32> {
+        let row = self.0.state.find_blob(&hash)?;
+        Some(self.0.state.blob(row)?.raw_len)
     }
 
     /// The registry as it is now; the snapshot never changes.
     pub fn registry(&self) -> Arc<Registry> {
-        todo!()
+        self.0.state.registry.load_full()
     }
 
     /// The event at a position; none beyond the end.
-    pub fn event(&self, _position: u64) -> Option<Event> {
-        todo!()
+    pub fn event(&self, position: u64) -> Option<Event> {
+        self.0.state.event(position)
     }
 
     /// The last event's position, 0 for none.
     pub fn last_position(&self) -> u64 {
-        todo!()
+        self.0.state.events.len()
+    }
+
+    /// The torn tail that was cut when the store was opened, if there was one.
+    pub fn torn_tail(&self) -> Option<&TornTail> {
+        self.0.recovered.torn.as_ref()
+    }
+
+    /// The log behind the store, for export.
+    pub fn log(&self) -> &LogReader {
+        &self.0.log
+    }
+
+    /// The store's id, the same for ever.
+    pub fn id(&self) -> [u8; 16] {
+        self.0.recovered.store_id
     }
 
     /// Counters.
     pub fn stats(&self) -> Stats {
-        todo!()
+        let (state, log) = (&self.0.state, &self.0.log);
+        let registry = state.registry.load();
+        Stats {
+            turns: state.turns.len(),
+            contexts: state.contexts.len(),
+            blobs: state.blobs.len(),
+            blob_raw_bytes: state.blob_raw_bytes.load(Relaxed),
+            blob_stored_bytes: state.blob_stored_bytes.load(Relaxed),
+            bundles: registry.bundles().len() as u64,
+            types: registry.types().count() as u64,
+            events: state.events.len(),
+            log_position: log.last().0,
+            log_bytes: log.bytes_used(),
+            index_bytes: checkpoint::bytes_on_disk(&*self.0.storage),
+            groups: self.0.counters.groups.load(Relaxed),
+            commands: self.0.counters.commands.load(Relaxed),
+            poisoned: self.0.counters.poisoned.load(Relaxed),
+        }
     }
 }

@@ -119,8 +119,60 @@ impl FromRequest<Arc<Shared>> for Raw {
     }
 }
 
-/// Reads JSON; the reader's recursion limit of 128 bounds its nesting.
+/// Reads JSON, at most [`JSON_NESTING_MAX`] levels deep.
 pub(crate) fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
-    serde_json::from_slice(bytes)
-        .map_err(|error| ApiError::bad_request(format!("the body is not as expected: {error}")))
+    serde_json::from_slice(bytes).map_err(|error| match nesting(bytes) {
+        deep if deep > JSON_NESTING_MAX => ApiError::too_large("nesting of the body", JSON_NESTING_MAX, deep),
+        _ => ApiError::bad_request(format!("the body is not as expected: {error}")),
+    })
+}
+
+/// The most levels that the JSON reader goes down.
+const JSON_NESTING_MAX: u64 = 127;
+
+/// How deep brackets nest outside of strings, in bytes that may be JSON.
+fn nesting(bytes: &[u8]) -> u64 {
+    let (mut depth, mut deepest, mut in_string, mut escaped) = (0_u64, 0, false, false);
+    for byte in bytes {
+        match (byte, in_string) {
+            (_, true) if escaped => escaped = false,
+            (b'\\', true) => escaped = true,
+            (b'"', _) => in_string = !in_string,
+            (b'[' | b'{', false) => depth += 1,
+            (b']' | b'}', false) => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nesting_counts_brackets_outside_of_strings() {
+        fn check(text: &str, expect: u64) {
+            assert_eq!(nesting(text.as_bytes()), expect, "{text}");
+        }
+        check("", 0);
+        check("[{}]", 2);
+        check("[][][]", 1);
+        check("\"[[[\"", 0);
+        check("{\"a\\\"[\":[1]}", 2);
+        check("]]][", 1);
+    }
+
+    #[test]
+    fn json_is_read_down_to_the_limit_and_no_deeper() {
+        let nested = |depth: usize| [vec![b'['; depth], vec![b']'; depth]].concat();
+        let limit = usize::try_from(JSON_NESTING_MAX).unwrap();
+        assert!(parse_json::<serde_json::Value>(&nested(limit)).is_ok());
+        let error = parse_json::<serde_json::Value>(&nested(limit + 1)).unwrap_err();
+        assert_eq!(error.code, ErrorCode::TooLarge);
+        let error = parse_json::<serde_json::Value>(&vec![b'['; 1 << 20]).unwrap_err();
+        assert_eq!(error.code, ErrorCode::TooLarge);
+        assert_eq!(parse_json::<serde_json::Value>(b"[").unwrap_err().code, ErrorCode::BadRequest);
+    }
 }

@@ -1,20 +1,18 @@
 //! The OpenAPI document: made of the route table, served, and checked in as `docs/openapi.json`.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
-use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
 use turnkeep_wire::json;
-use utoipa::openapi::path::{Operation, PathItem};
+use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{Components, ContentBuilder, Ref, ResponseBuilder};
+use utoipa::openapi::{Components, ContentBuilder, Ref, Required, ResponseBuilder};
 use utoipa::{IntoParams, OpenApi};
 
 use super::extract::Query;
 use super::query::NoQuery;
-use crate::shared::Shared;
 
 #[derive(OpenApi)]
 #[openapi(
@@ -44,46 +42,44 @@ pub(crate) fn preamble() -> utoipa::openapi::OpenApi {
     Preamble::openapi()
 }
 
-/// How to show turns.
-#[derive(Debug, Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "describes what the query parser reads")]
-pub(crate) struct ViewParams {
-    /// `typed` unless given.
-    #[param(inline, schema_with = || words(&["typed", "raw", "both"]))]
-    view: Option<String>,
-    /// Where the descriptor comes from; `inherit` unless given.
-    #[param(inline, schema_with = || words(&["inherit", "explicit", "latest"]))]
-    type_hint_mode: Option<String>,
-    /// With `type_hint_mode=explicit`: the type.
-    as_type_id: Option<String>,
-    /// With `type_hint_mode=explicit`: its version.
-    as_type_version: Option<u32>,
-    /// Whether to show what the descriptor does not know; `0` unless given.
-    #[param(inline, schema_with = || words(&["0", "1"]))]
-    include_unknown: Option<String>,
-    /// How to show bytes; `base64` unless given.
-    #[param(inline, schema_with = || words(&["base64", "hex", "len_only"]))]
-    bytes_render: Option<String>,
-    /// Another name of `bytes_render`.
-    #[param(inline, schema_with = || words(&["base64", "hex", "len_only"]))]
-    bytes_format: Option<String>,
-    /// How to show integers of 64 bits; `string` unless given.
-    #[param(inline, schema_with = || words(&["string", "number"]))]
-    u64_format: Option<String>,
-    /// How to show enums; `label` unless given.
-    #[param(inline, schema_with = || words(&["label", "number", "both"]))]
-    enum_render: Option<String>,
-    /// How to show times; `iso` unless given.
-    #[param(inline, schema_with = || words(&["iso", "unix_ms"]))]
-    time_render: Option<String>,
-}
+/// The parameters that say how to show turns.
+pub(crate) struct ViewParams;
 
-fn words(legal: &'static [&'static str]) -> utoipa::openapi::Object {
-    utoipa::openapi::ObjectBuilder::new()
-        .schema_type(utoipa::openapi::schema::Type::String)
-        .enum_values(Some(legal.iter().copied()))
-        .build()
+/// A parameter, what it is for, and its legal values if there is a list of them.
+type Row = (&'static str, &'static str, &'static [&'static str]);
+
+const VIEW_PARAMS: [Row; 10] = [
+    ("view", "`typed` unless given", &["typed", "raw", "both"]),
+    (
+        "type_hint_mode",
+        "Where the descriptor comes from; `inherit` unless given",
+        &["inherit", "explicit", "latest"],
+    ),
+    ("as_type_id", "With `type_hint_mode=explicit`: the type", &[]),
+    ("as_type_version", "With `type_hint_mode=explicit`: its version", &[]),
+    ("include_unknown", "Whether to show what the descriptor does not know; `0` unless given", &["0", "1"]),
+    ("bytes_render", "How to show bytes; `base64` unless given", &["base64", "hex", "len_only"]),
+    ("bytes_format", "Another name of `bytes_render`", &["base64", "hex", "len_only"]),
+    ("u64_format", "How to show integers of 64 bits; `string` unless given", &["string", "number"]),
+    ("enum_render", "How to show enums; `label` unless given", &["label", "number", "both"]),
+    ("time_render", "How to show times; `iso` unless given", &["iso", "unix_ms"]),
+];
+
+impl IntoParams for ViewParams {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let parameter = |(name, description, legal): Row| {
+            let legal = (!legal.is_empty()).then(|| legal.iter().copied());
+            let schema = ObjectBuilder::new().schema_type(Type::String).enum_values(legal).build();
+            ParameterBuilder::new()
+                .name(name)
+                .parameter_in(ParameterIn::Query)
+                .required(Required::False)
+                .description(Some(description))
+                .schema(Some(schema))
+                .build()
+        };
+        VIEW_PARAMS.map(parameter).into()
+    }
 }
 
 static DOCUMENT: LazyLock<String> = LazyLock::new(|| {
@@ -126,6 +122,6 @@ pub fn openapi_json() -> &'static str {
 /// This document.
 #[utoipa::path(get, path = "/openapi.json", tag = "server",
     responses((status = 200, description = "The OpenAPI document", body = Object)))]
-pub(crate) async fn document(State(_): State<Arc<Shared>>, Query(NoQuery): Query<NoQuery>) -> Response {
+pub(crate) async fn document(Query(NoQuery): Query<NoQuery>) -> Response {
     ([(CONTENT_TYPE, "application/json")], openapi_json()).into_response()
 }

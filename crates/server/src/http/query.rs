@@ -81,7 +81,7 @@ impl Pairs {
     }
 
     /// The one value of a parameter, under its name or its alias.
-    fn one(&self, name: &'static str, alias: Option<&str>) -> Result<Option<&str>, QueryError> {
+    fn one(&self, name: &'static str, alias: Option<&'static str>) -> Result<Option<&str>, QueryError> {
         let mut values = self.all(name).chain(alias.into_iter().flat_map(|alias| self.all(alias)));
         let first = values.next();
         if values.next().is_some() { Err(QueryError::Twice(name)) } else { Ok(first) }
@@ -95,7 +95,7 @@ impl Pairs {
     fn choice<T: FromStr<Err = UnknownValue> + Default>(
         &self,
         name: &'static str,
-        alias: Option<&str>,
+        alias: Option<&'static str>,
     ) -> Result<T, QueryError> {
         self.one(name, alias)?.map_or(Ok(T::default()), |value| Ok(value.parse()?))
     }

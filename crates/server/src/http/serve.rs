@@ -22,7 +22,7 @@ const ACCEPT_PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
 
 /// What a connection hears when the server is full.
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\n\
-    content-type: application/json\r\ncontent-length: 83\r\n\r\n\
+    content-type: application/json\r\ncontent-length: 87\r\n\r\n\
     {\"error\":{\"code\":\"Unavailable\",\"message\":\"too many connections are open\",\"details\":{}}}";
 
 /// Serves HTTP on `listener` until the server stops. Connections outlive it as tracked tasks.

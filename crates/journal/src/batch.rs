@@ -1,0 +1,88 @@
+//! A batch: what one frame will hold, gathered before it is written.
+
+use bytes::Bytes;
+use turnkeep_types::{BlobHash, Compression, Timestamp};
+
+use crate::frame;
+
+/// What the machine stamps on a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stamp {
+    /// When the batch was begun.
+    pub created_at: Timestamp,
+    /// Two numbers that mean something to the machine only: how much there was before the frame.
+    pub marks: [u64; 2],
+}
+
+/// A blob, in the form in which it is kept.
+#[derive(Debug, Clone)]
+pub struct BlobRecord {
+    /// The hash of the uncompressed bytes.
+    pub hash: BlobHash,
+    /// Their length.
+    pub raw_len: u32,
+    /// The form of `bytes`.
+    pub form: Compression,
+    /// The CRC32C of `bytes`.
+    pub crc: u32,
+    /// The bytes as kept.
+    pub bytes: Bytes,
+}
+
+/// Blobs and commands that will be one frame. Reused from group to group.
+#[derive(Debug, Default)]
+pub struct Batch {
+    pub(crate) stamp: Stamp,
+    pub(crate) blobs: Vec<BlobRecord>,
+    pub(crate) commands: Vec<u8>,
+    pub(crate) command_count: u32,
+    blob_bytes: usize,
+}
+
+impl Batch {
+    /// An empty batch.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Empties the batch and stamps it.
+    pub fn restart(&mut self, stamp: Stamp) {
+        self.stamp = stamp;
+        self.blobs.clear();
+        self.commands.clear();
+        self.command_count = 0;
+        self.blob_bytes = 0;
+    }
+
+    /// Adds a blob. The caller sees to it that it is neither in the log nor in the batch.
+    pub fn push_blob(&mut self, blob: BlobRecord) {
+        self.blob_bytes += blob.bytes.len();
+        self.blobs.push(blob);
+    }
+
+    /// Adds a command.
+    pub fn push_command(&mut self, kind: u8, version: u8, body: &[u8]) {
+        frame::put_command(&mut self.commands, kind, version, body);
+        self.command_count += 1;
+    }
+
+    /// The blobs, in the order in which they were added.
+    pub fn blobs(&self) -> &[BlobRecord] {
+        &self.blobs
+    }
+
+    /// How many commands there are.
+    pub fn commands(&self) -> usize {
+        self.command_count as usize
+    }
+
+    /// About how long the frame will be.
+    pub fn bytes(&self) -> usize {
+        self.blob_bytes + self.commands.len() + self.blobs.len() * 48
+    }
+
+    /// Whether there is nothing to write.
+    pub fn is_empty(&self) -> bool {
+        self.command_count == 0 && self.blobs.is_empty()
+    }
+}

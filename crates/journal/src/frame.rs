@@ -1,0 +1,426 @@
+//! Frames: one atomic batch each.
+//!
+//! ```text
+//! offset  size  what
+//!      0     4  magic "TKF1"
+//!      4     4  CRC32C of bytes 8..128
+//!      8     4  length of meta
+//!     12     4  length of data
+//!     16     4  CRC32C of meta
+//!     20     4  number of blobs
+//!     24     4  number of commands
+//!     28     4  zero
+//!     32     8  position
+//!     40     8  last position known durable when this was written
+//!     48    32  BLAKE3 of the frame before: its header and meta; zeros for the first frame
+//!     80    16  writer
+//!     96     8  sequence number of the first command; the others follow
+//!    104     8  created at, unix ms
+//!    112    16  two marks of the machine
+//!    128     …  meta: blob headers, then commands
+//!      …     …  data: the blobs' bytes, back to back; then zeros up to a multiple of 8
+//!
+//! blob header   hash [32] | CRC32C of its bytes u32 | form u8 | raw length varint | stored length varint
+//! command       kind u8 | version u8 | length varint | body
+//! ```
+//! Numbers are little-endian, varints LEB128. The checksums and the chain cover header and meta, and
+//! with them each blob's own checksum, but not the blobs' bytes: reading the log back touches no
+//! payload, and a payload could be erased without breaking the chain.
+
+use std::io::{self, Read};
+
+use turnkeep_types::{BlobHash, Compression, Timestamp};
+
+use crate::Position;
+use crate::batch::{Batch, Stamp};
+use crate::segment::Locator;
+use crate::storage::View;
+
+/// The longest frame that is taken for one.
+pub const FRAME_BYTES_MAX: u64 = 1 << 30;
+
+pub(crate) const HEADER_BYTES: usize = 128;
+pub(crate) const MAGIC: &[u8; 4] = b"TKF1";
+const ALIGN: usize = 8;
+
+/// The checksum of a blob's stored bytes.
+pub fn blob_crc(bytes: &[u8]) -> u32 {
+    crc32c::crc32c(bytes)
+}
+
+/// What a frame says about itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FrameHeader {
+    pub(crate) meta_len: u32,
+    pub(crate) data_len: u32,
+    pub(crate) meta_crc: u32,
+    pub(crate) blobs: u32,
+    pub(crate) commands: u32,
+    pub(crate) position: Position,
+    pub(crate) durable: Position,
+    pub(crate) prev_hash: [u8; 32],
+    pub(crate) writer: u128,
+    pub(crate) first_sequence: u64,
+    pub(crate) stamp: Stamp,
+}
+
+impl FrameHeader {
+    pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
+        let mut out = [0; HEADER_BYTES];
+        let mut put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);
+        put(0, MAGIC);
+        put(8, &self.meta_len.to_le_bytes());
+        put(12, &self.data_len.to_le_bytes());
+        put(16, &self.meta_crc.to_le_bytes());
+        put(20, &self.blobs.to_le_bytes());
+        put(24, &self.commands.to_le_bytes());
+        put(32, &self.position.0.to_le_bytes());
+        put(40, &self.durable.0.to_le_bytes());
+        put(48, &self.prev_hash);
+        put(80, &self.writer.to_le_bytes());
+        put(96, &self.first_sequence.to_le_bytes());
+        put(104, &self.stamp.created_at.0.to_le_bytes());
+        put(112, &self.stamp.marks[0].to_le_bytes());
+        put(120, &self.stamp.marks[1].to_le_bytes());
+        let crc = crc32c::crc32c(&out[8..]);
+        out[4..8].copy_from_slice(&crc.to_le_bytes());
+        out
+    }
+
+    /// Reads a header; none if these bytes are not one.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let bytes = bytes.first_chunk::<HEADER_BYTES>()?;
+        let u32_at = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
+        let u64_at = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
+        let sound = bytes.starts_with(MAGIC) && u32_at(4) == crc32c::crc32c(&bytes[8..]) && u32_at(28) == 0;
+        let header = sound.then(|| Self {
+            meta_len: u32_at(8),
+            data_len: u32_at(12),
+            meta_crc: u32_at(16),
+            blobs: u32_at(20),
+            commands: u32_at(24),
+            position: Position(u64_at(32)),
+            durable: Position(u64_at(40)),
+            prev_hash: std::array::from_fn(|i| bytes[48 + i]),
+            writer: u128::from_le_bytes(std::array::from_fn(|i| bytes[80 + i])),
+            first_sequence: u64_at(96),
+            stamp: Stamp { created_at: Timestamp(u64_at(104)), marks: [u64_at(112), u64_at(120)] },
+        })?;
+        (header.frame_len() <= FRAME_BYTES_MAX && header.position.0 > 0).then_some(header)
+    }
+
+    /// The length of the whole frame, with its padding.
+    pub(crate) fn frame_len(&self) -> u64 {
+        let len = HEADER_BYTES as u64 + u64::from(self.meta_len) + u64::from(self.data_len);
+        len.next_multiple_of(ALIGN as u64)
+    }
+}
+
+/// Where a frame stands in the chain: what the writer knows that the batch does not.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Link {
+    pub(crate) position: Position,
+    pub(crate) durable: Position,
+    pub(crate) prev_hash: [u8; 32],
+    pub(crate) writer: u128,
+    pub(crate) first_sequence: u64,
+}
+
+/// What the writer needs to know of a frame that it encoded.
+pub(crate) struct Encoded {
+    pub(crate) hash: [u8; 32],
+    /// Where the blobs' bytes begin within the frame.
+    pub(crate) data: u64,
+}
+
+/// Appends the batch as a frame to `out`.
+#[expect(clippy::cast_possible_truncation, reason = "batches are bounded far below 4 GiB")]
+pub(crate) fn encode(batch: &Batch, link: Link, out: &mut Vec<u8>) -> Encoded {
+    let start = out.len();
+    out.extend_from_slice(&[0; HEADER_BYTES]);
+    for blob in &batch.blobs {
+        out.extend_from_slice(blob.hash.as_bytes());
+        out.extend_from_slice(&blob.crc.to_le_bytes());
+        out.push(blob.form as u8);
+        put_varint(out, blob.raw_len.into());
+        put_varint(out, blob.bytes.len() as u64);
+    }
+    out.extend_from_slice(&batch.commands);
+    let data = out.len();
+    let meta = start + HEADER_BYTES..data;
+    for blob in &batch.blobs {
+        out.extend_from_slice(&blob.bytes);
+    }
+    let header = FrameHeader {
+        meta_len: meta.len() as u32,
+        data_len: (out.len() - data) as u32,
+        meta_crc: crc32c::crc32c(&out[meta]),
+        blobs: batch.blobs.len() as u32,
+        commands: batch.command_count,
+        position: link.position,
+        durable: link.durable,
+        prev_hash: link.prev_hash,
+        writer: link.writer,
+        first_sequence: link.first_sequence,
+        stamp: batch.stamp,
+    };
+    out[start..start + HEADER_BYTES].copy_from_slice(&header.encode());
+    let padded = start + (out.len() - start).next_multiple_of(ALIGN);
+    out.resize(padded, 0);
+    Encoded { hash: *blake3::hash(&out[start..data]).as_bytes(), data: (data - start) as u64 }
+}
+
+pub(crate) fn put_command(out: &mut Vec<u8>, kind: u8, version: u8, body: &[u8]) {
+    out.extend_from_slice(&[kind, version]);
+    put_varint(out, body.len() as u64);
+    out.extend_from_slice(body);
+}
+
+fn put_varint(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push((number & 0x7f) as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0_u64;
+    for shift in (0..64).step_by(7) {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        let bits = u64::from(byte & 0x7f);
+        number |= bits.checked_shl(shift).filter(|n| n >> shift == bits)?;
+        if byte < 0x80 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+fn take<'a>(bytes: &mut &'a [u8], len: usize) -> Option<&'a [u8]> {
+    let (taken, rest) = bytes.split_at_checked(len)?;
+    *bytes = rest;
+    Some(taken)
+}
+
+/// One blob of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlobEntry {
+    /// The hash of the uncompressed bytes.
+    pub hash: BlobHash,
+    /// The checksum of the stored bytes.
+    pub crc: u32,
+    /// Their form.
+    pub form: Compression,
+    /// The uncompressed length.
+    pub raw_len: u32,
+    /// The stored length.
+    pub stored_len: u32,
+    /// Where the stored bytes are.
+    pub locator: Locator,
+}
+
+/// A frame whose header and meta are sound. Its blobs' bytes are checked when they are read.
+#[derive(Debug, Clone)]
+pub struct Frame {
+    /// Its position.
+    pub position: Position,
+    /// What was known to be durable when it was written.
+    pub durable: Position,
+    /// The hash of the frame before it.
+    pub prev_hash: [u8; 32],
+    /// Its own hash.
+    pub hash: [u8; 32],
+    /// Who wrote it.
+    pub writer: u128,
+    /// The sequence number of its first command.
+    pub first_sequence: u64,
+    /// The machine's stamp.
+    pub stamp: Stamp,
+    /// Its blobs.
+    pub blobs: Vec<BlobEntry>,
+    raw: View,
+    data: usize,
+    commands: std::ops::Range<usize>,
+}
+
+/// Why bytes are not a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    /// The header's checksum does not hold, or there is no header.
+    #[error("no frame header")]
+    Header,
+    /// The file ends within the frame.
+    #[error("the frame is cut off")]
+    Cut,
+    /// The checksum of blob headers and commands does not hold.
+    #[error("the frame's checksum does not hold")]
+    Checksum,
+    /// The checksum holds, but what it covers makes no sense.
+    #[error("the frame's content is malformed")]
+    Malformed,
+}
+
+impl Frame {
+    /// Reads the frame at the beginning of `bytes`, which lie at `at`.
+    pub(crate) fn read(bytes: &View, at: Locator) -> Result<Self, FrameError> {
+        let header = FrameHeader::decode(bytes).ok_or(FrameError::Header)?;
+        let len = usize::try_from(header.frame_len()).map_err(|_| FrameError::Cut)?;
+        if bytes.len() < len {
+            return Err(FrameError::Cut);
+        }
+        let raw = bytes.slice(..len);
+        let data = HEADER_BYTES + header.meta_len as usize;
+        if crc32c::crc32c(&raw[HEADER_BYTES..data]) != header.meta_crc {
+            return Err(FrameError::Checksum);
+        }
+        let first_byte = at.offset() + data as u64;
+        let (blobs, commands) =
+            parse_meta(&raw[HEADER_BYTES..data], &header, Locator::new(at.segment(), first_byte))
+                .ok_or(FrameError::Malformed)?;
+        let hash = *blake3::hash(&raw[..data]).as_bytes();
+        let FrameHeader { position, durable, prev_hash, writer, first_sequence, stamp, .. } = header;
+        let commands = data - commands..data;
+        Ok(Self { position, durable, prev_hash, hash, writer, first_sequence, stamp, blobs, raw, data, commands })
+    }
+
+    /// The whole frame as it is in the log.
+    pub fn raw(&self) -> &View {
+        &self.raw
+    }
+
+    /// The commands: kind, version, body.
+    pub fn commands(&self) -> impl Iterator<Item = (u8, u8, &[u8])> + '_ {
+        let mut rest = &self.raw[self.commands.clone()];
+        std::iter::from_fn(move || take_command(&mut rest))
+    }
+
+    /// The stored bytes of a blob of this frame, checked; none if they are damaged.
+    pub fn blob_bytes(&self, blob: usize) -> Option<View> {
+        let entry = self.blobs.get(blob)?;
+        let before: usize = self.blobs[..blob].iter().map(|b| b.stored_len as usize).sum();
+        let start = self.data + before;
+        let bytes = self.raw.slice(start..start + entry.stored_len as usize);
+        (blob_crc(&bytes) == entry.crc).then_some(bytes)
+    }
+
+    /// Whether every blob's bytes are sound.
+    pub(crate) fn blobs_are_sound(&self) -> bool {
+        let mut start = self.data;
+        self.blobs.iter().all(|blob| {
+            let bytes = &self.raw[start..start + blob.stored_len as usize];
+            start += bytes.len();
+            blob_crc(bytes) == blob.crc
+        })
+    }
+}
+
+fn take_command<'a>(rest: &mut &'a [u8]) -> Option<(u8, u8, &'a [u8])> {
+    let head = take(rest, 2)?;
+    let len = take_varint(rest)?;
+    Some((head[0], head[1], take(rest, usize::try_from(len).ok()?)?))
+}
+
+/// The blob entries, and how many bytes of commands follow them.
+fn parse_meta(mut meta: &[u8], header: &FrameHeader, data: Locator) -> Option<(Vec<BlobEntry>, usize)> {
+    let mut blobs = Vec::new();
+    let mut offset = data.offset();
+    for _ in 0..header.blobs {
+        let hash = BlobHash(take(&mut meta, 32)?.try_into().ok()?);
+        let crc = u32::from_le_bytes(take(&mut meta, 4)?.try_into().ok()?);
+        let form = Compression::from_wire(take(&mut meta, 1)?[0].into())?;
+        let raw_len = take_varint(&mut meta)?.try_into().ok()?;
+        let stored_len = take_varint(&mut meta)?.try_into().ok()?;
+        let locator = Locator::new(data.segment(), offset);
+        offset += u64::from(stored_len);
+        blobs.push(BlobEntry { hash, crc, form, raw_len, stored_len, locator });
+    }
+    let mut rest = meta;
+    for _ in 0..header.commands {
+        take_command(&mut rest)?;
+    }
+    let whole = rest.is_empty() && offset - data.offset() == u64::from(header.data_len);
+    whole.then_some((blobs, meta.len()))
+}
+
+/// Reads the next frame of a stream of raw frames, as an export holds them; none at the end. Memory
+/// grows with what arrives, not with what is announced.
+pub fn read_frame(stream: &mut impl Read) -> io::Result<Option<Frame>> {
+    let mut raw = Vec::new();
+    stream.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut raw)?;
+    if raw.is_empty() {
+        return Ok(None);
+    }
+    let invalid = |e: FrameError| io::Error::new(io::ErrorKind::InvalidData, e);
+    let header = FrameHeader::decode(&raw).ok_or(invalid(FrameError::Header))?;
+    stream.by_ref().take(header.frame_len() - HEADER_BYTES as u64).read_to_end(&mut raw)?;
+    let frame = Frame::read(&raw.into(), Locator::new(0, 0)).map_err(invalid)?;
+    if !frame.blobs_are_sound() {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "a blob's checksum does not hold"));
+    }
+    Ok(Some(frame))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::BlobRecord;
+
+    fn sample() -> (Vec<u8>, [u8; 32]) {
+        let mut batch = Batch::new();
+        batch.restart(Stamp { created_at: Timestamp(5), marks: [1, 2] });
+        for text in [&b"first"[..], b"", &[9; 300]] {
+            let bytes = View::copy_from_slice(text);
+            let (hash, crc) = (BlobHash::of(text), blob_crc(text));
+            batch.push_blob(BlobRecord { hash, raw_len: text.len() as u32, form: Compression::None, crc, bytes });
+        }
+        batch.push_command(1, 1, b"one");
+        batch.push_command(2, 1, b"");
+        let link = Link {
+            position: Position(7),
+            durable: Position(6),
+            prev_hash: [3; 32],
+            writer: 11,
+            first_sequence: 40,
+        };
+        let mut out = Vec::new();
+        let hash = encode(&batch, link, &mut out).hash;
+        (out, hash)
+    }
+
+    #[test]
+    fn a_frame_reads_back() {
+        let (bytes, hash) = sample();
+        let frame = Frame::read(&bytes.clone().into(), Locator::new(1, 64)).unwrap();
+        assert_eq!((frame.position, frame.durable, frame.hash), (Position(7), Position(6), hash));
+        assert_eq!(frame.commands().collect::<Vec<_>>(), [(1, 1, &b"one"[..]), (2, 1, b"")]);
+        assert_eq!(&frame.blob_bytes(0).unwrap()[..], b"first");
+        assert_eq!(&frame.blob_bytes(2).unwrap()[..], [9; 300]);
+        assert_eq!(frame.raw().len() % ALIGN, 0);
+        let from_stream = read_frame(&mut &bytes[..]).unwrap().unwrap();
+        assert_eq!(from_stream.hash, hash);
+    }
+
+    #[test]
+    fn a_flipped_bit_is_noticed_wherever_it_is() {
+        let (bytes, _) = sample();
+        let meaningful = bytes.len() - bytes.len().next_multiple_of(ALIGN) + bytes.len();
+        for at in 0..meaningful {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 0x10;
+            let read = Frame::read(&flipped.into(), Locator::new(1, 64));
+            let padding = at >= bytes.len() - ALIGN;
+            assert!(padding || read.is_err() || !read.unwrap().blobs_are_sound(), "byte {at}");
+        }
+    }
+
+    #[test]
+    fn a_cut_stream_is_an_error_and_not_an_end() {
+        let (bytes, _) = sample();
+        for cut in 1..bytes.len() {
+            assert!(read_frame(&mut &bytes[..cut]).is_err(), "cut at {cut}");
+        }
+        assert!(read_frame(&mut &[][..]).unwrap().is_none());
+    }
+}

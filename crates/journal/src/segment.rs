@@ -1,0 +1,158 @@
+//! Segments: the files of the log.
+//!
+//! ```text
+//! offset  size  what
+//!      0     8  magic "TKSEG\0\0\1" (the last byte is the format's version)
+//!      8     4  CRC32C of bytes 16..64
+//!     12     4  zero
+//!     16    16  store id
+//!     32     8  segment number
+//!     40     8  position of the first frame
+//!     48    16  zero
+//!     64     …  frames, each at a multiple of 8
+//! ```
+//! A segment is created full of zeros, header included; the header is written together with the first
+//! frame. Its frames end where the next segment's first position begins (a tail that was written again
+//! takes the place of the first copy), else at zeros or at the end of the file.
+
+use std::sync::{Arc, OnceLock};
+
+use crate::storage::{Storage, StorageFile};
+use crate::{Position, frame::blob_crc};
+
+pub(crate) const LOG_DIR: &str = "log";
+pub(crate) const HEADER_BYTES: usize = 64;
+const MAGIC: &[u8; 8] = b"TKSEG\0\0\x01";
+
+const OFFSET_BITS: u32 = 40;
+
+/// Where a blob's bytes are; stays valid for ever. Only the log can read it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Locator(u64);
+
+impl Locator {
+    pub(crate) fn new(segment: u64, offset: u64) -> Self {
+        Self((segment << OFFSET_BITS) | offset)
+    }
+
+    pub(crate) fn segment(self) -> u64 {
+        self.0 >> OFFSET_BITS
+    }
+
+    pub(crate) fn offset(self) -> u64 {
+        self.0 & ((1 << OFFSET_BITS) - 1)
+    }
+
+    /// A number to keep it by.
+    pub fn to_u64(self) -> u64 {
+        self.0
+    }
+
+    /// The locator that was kept by this number.
+    pub fn from_u64(number: u64) -> Self {
+        Self(number)
+    }
+}
+
+/// What a segment's first bytes say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SegmentHeader {
+    pub(crate) store_id: [u8; 16],
+    pub(crate) number: u64,
+    pub(crate) first: Position,
+}
+
+/// What a segment's first bytes are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HeaderRead {
+    Sound(SegmentHeader),
+    /// Nothing was written yet.
+    Blank,
+    Bad,
+}
+
+impl SegmentHeader {
+    pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
+        let mut out = [0; HEADER_BYTES];
+        out[..8].copy_from_slice(MAGIC);
+        out[16..32].copy_from_slice(&self.store_id);
+        out[32..40].copy_from_slice(&self.number.to_le_bytes());
+        out[40..48].copy_from_slice(&self.first.0.to_le_bytes());
+        let crc = blob_crc(&out[16..]);
+        out[8..12].copy_from_slice(&crc.to_le_bytes());
+        out
+    }
+
+    pub(crate) fn read(bytes: &[u8]) -> HeaderRead {
+        let Some(bytes) = bytes.first_chunk::<HEADER_BYTES>() else {
+            return if bytes.iter().all(|&b| b == 0) { HeaderRead::Blank } else { HeaderRead::Bad };
+        };
+        if bytes.iter().all(|&b| b == 0) {
+            return HeaderRead::Blank;
+        }
+        let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
+        let header = Self {
+            store_id: std::array::from_fn(|i| bytes[16 + i]),
+            number: word(32),
+            first: Position(word(40)),
+        };
+        if header.encode() == *bytes { HeaderRead::Sound(header) } else { HeaderRead::Bad }
+    }
+}
+
+pub(crate) fn file_name(number: u64) -> String {
+    format!("{LOG_DIR}/{number:010}.seg")
+}
+
+/// The numbers of the segment files that are there, in order.
+pub(crate) fn numbers(storage: &dyn Storage) -> std::io::Result<Vec<u64>> {
+    let names = storage.list(LOG_DIR)?;
+    let mut numbers: Vec<u64> =
+        names.iter().filter_map(|name| name.strip_suffix(".seg")?.parse().ok()).collect();
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// A segment in use. Its file is opened on the first read.
+pub(crate) struct Segment {
+    pub(crate) number: u64,
+    pub(crate) first: Position,
+    file: OnceLock<Arc<dyn StorageFile>>,
+}
+
+impl Segment {
+    pub(crate) fn closed(number: u64, first: Position) -> Arc<Self> {
+        Arc::new(Self { number, first, file: OnceLock::new() })
+    }
+
+    pub(crate) fn opened(number: u64, first: Position, file: Arc<dyn StorageFile>) -> Arc<Self> {
+        Arc::new(Self { number, first, file: OnceLock::from(file) })
+    }
+
+    pub(crate) fn file(&self, storage: &dyn Storage) -> std::io::Result<&Arc<dyn StorageFile>> {
+        if let Some(file) = self.file.get() {
+            return Ok(file);
+        }
+        let opened = storage.open(&file_name(self.number))?;
+        Ok(self.file.get_or_init(|| opened))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_reads_back_and_a_flipped_bit_does_not() {
+        let header = SegmentHeader { store_id: [7; 16], number: 3, first: Position(9) };
+        let bytes = header.encode();
+        assert_eq!(SegmentHeader::read(&bytes), HeaderRead::Sound(header));
+        for bit in 0..bytes.len() * 8 {
+            let mut flipped = bytes;
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(SegmentHeader::read(&flipped), HeaderRead::Bad, "bit {bit}");
+        }
+        assert_eq!(SegmentHeader::read(&[0; 64]), HeaderRead::Blank);
+        assert_eq!(SegmentHeader::read(&bytes[..20]), HeaderRead::Bad);
+    }
+}

@@ -1,0 +1,196 @@
+//! A disk in memory that fails on cue.
+//!
+//! It keeps what a process sees (the page cache) apart from what a crash leaves (the platter). Writes
+//! reach the platter when they are synced. Every operation that may fail is numbered, so a test can run
+//! a workload once to count them and then once per operation and fault.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{MemoryStorage, Storage, StorageFile, View};
+
+/// What goes wrong at an operation. A fault that does not fit the operation strikes at the next one
+/// that it fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// Half of the written bytes reach the platter, and the power fails.
+    TornWrite,
+    /// The sync fails; what was to be synced is dropped from the platter but still seen until a crash.
+    FailedSync,
+    /// Half of the bytes are written, then an error.
+    ShortWrite,
+    /// No room: a creation or a write fails, a write after half of its bytes.
+    NoSpace,
+    /// The power fails before the operation.
+    Crash,
+}
+
+/// See the module. Clones are the same disk.
+#[derive(Clone)]
+pub struct FaultyStorage {
+    seen: MemoryStorage,
+    disk: Arc<Mutex<Disk>>,
+}
+
+struct Disk {
+    platter: BTreeMap<String, Vec<u8>>,
+    /// Ranges written but not synced, by file.
+    dirty: BTreeMap<String, Vec<Range<usize>>>,
+    operations: u64,
+    fault: Option<(u64, Fault)>,
+    dead: bool,
+}
+
+impl FaultyStorage {
+    /// An empty disk on which `fault` strikes at operation number `at`, counted from 0.
+    pub fn new(fault: Option<(u64, Fault)>) -> Self {
+        Self::over(BTreeMap::new(), fault)
+    }
+
+    /// A disk that holds these files.
+    pub fn over(files: BTreeMap<String, Vec<u8>>, fault: Option<(u64, Fault)>) -> Self {
+        let seen = MemoryStorage::with_files(files.clone());
+        let disk = Disk { platter: files, dirty: BTreeMap::new(), operations: 0, fault, dead: false };
+        Self { seen, disk: Arc::new(Mutex::new(disk)) }
+    }
+
+    /// How many operations there were.
+    pub fn operations(&self) -> u64 {
+        self.lock().operations
+    }
+
+    /// What a crash leaves.
+    pub fn crash(&self) -> MemoryStorage {
+        MemoryStorage::with_files(self.lock().platter.clone())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Disk> {
+        self.disk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts an operation and tells which fault strikes it.
+    fn operation(&self, fits: &[Fault]) -> io::Result<Option<Fault>> {
+        let mut disk = self.lock();
+        if disk.dead {
+            return Err(io::Error::other("the power is off"));
+        }
+        let number = disk.operations;
+        disk.operations += 1;
+        match disk.fault {
+            Some((at, fault)) if number >= at && (fits.contains(&fault) || fault == Fault::Crash) => {
+                disk.fault = None;
+                disk.dead |= matches!(fault, Fault::Crash | Fault::TornWrite);
+                if fault == Fault::Crash { Err(io::Error::other("the power failed")) } else { Ok(Some(fault)) }
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+impl Storage for FaultyStorage {
+    fn list(&self, dir: &str) -> io::Result<Vec<String>> {
+        self.seen.list(dir)
+    }
+
+    fn create(&self, name: &str, len: u64) -> io::Result<Arc<dyn StorageFile>> {
+        if self.operation(&[Fault::NoSpace])?.is_some() {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        let file = self.seen.create(name, len)?;
+        self.lock().platter.insert(name.to_owned(), vec![0; usize::try_from(len).map_err(io::Error::other)?]);
+        Ok(Arc::new(FaultyFile { name: name.to_owned(), file, storage: self.clone() }))
+    }
+
+    fn open(&self, name: &str) -> io::Result<Arc<dyn StorageFile>> {
+        let file = self.seen.open(name)?;
+        Ok(Arc::new(FaultyFile { name: name.to_owned(), file, storage: self.clone() }))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.operation(&[])?;
+        self.seen.rename(from, to)?;
+        let mut disk = self.lock();
+        let content = disk.platter.remove(from).ok_or(io::ErrorKind::NotFound)?;
+        disk.platter.insert(to.to_owned(), content);
+        Ok(())
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        self.operation(&[])?;
+        self.seen.remove(name)?;
+        self.lock().platter.remove(name);
+        Ok(())
+    }
+}
+
+struct FaultyFile {
+    name: String,
+    file: Arc<dyn StorageFile>,
+    storage: FaultyStorage,
+}
+
+impl StorageFile for FaultyFile {
+    fn len(&self) -> u64 {
+        self.file.len()
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let fault = self.storage.operation(&[Fault::TornWrite, Fault::ShortWrite, Fault::NoSpace])?;
+        let written = if fault.is_some() { &bytes[..bytes.len() / 2] } else { bytes };
+        self.file.write_at(offset, written)?;
+        let start = usize::try_from(offset).map_err(io::Error::other)?;
+        let mut disk = self.storage.lock();
+        disk.dirty.entry(self.name.clone()).or_default().push(start..start + written.len());
+        match fault {
+            Some(Fault::TornWrite) => {
+                disk.flush(&self.name, &self.file)?;
+                Err(io::Error::other("the power failed in a write"))
+            }
+            Some(Fault::NoSpace) => Err(io::ErrorKind::StorageFull.into()),
+            Some(_) => Err(io::Error::other("the write failed half way")),
+            None => Ok(()),
+        }
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let failed = self.storage.operation(&[Fault::FailedSync])?.is_some();
+        let mut disk = self.storage.lock();
+        if failed {
+            disk.dirty.remove(&self.name);
+            return Err(io::Error::other("the sync failed"));
+        }
+        disk.flush(&self.name, &self.file)
+    }
+
+    fn cut(&self, len: u64) -> io::Result<()> {
+        self.storage.operation(&[])?;
+        self.file.cut(len)?;
+        let len = usize::try_from(len).map_err(io::Error::other)?;
+        if let Some(content) = self.storage.lock().platter.get_mut(&self.name) {
+            content.truncate(len);
+        }
+        Ok(())
+    }
+
+    fn read(&self, range: Range<u64>) -> io::Result<View> {
+        self.file.read(range)
+    }
+}
+
+impl Disk {
+    fn flush(&mut self, name: &str, file: &Arc<dyn StorageFile>) -> io::Result<()> {
+        let ranges = self.dirty.remove(name).unwrap_or_default();
+        let Some(content) = self.platter.get_mut(name) else { return Ok(()) };
+        for range in ranges {
+            let bytes = file.read(range.start as u64..range.end as u64)?;
+            let end = range.start + bytes.len();
+            if content.len() < end {
+                content.resize(end, 0);
+            }
+            content[range.start..end].copy_from_slice(&bytes);
+        }
+        Ok(())
+    }
+}

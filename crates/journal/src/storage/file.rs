@@ -1,0 +1,163 @@
+//! Files on disk, written with `pwrite` and read through a map of their pages.
+//!
+//! A file is mapped once, at its full length, when it is opened or created; on Linux a map and writes
+//! to the same file are one page cache, so a reader sees what was written. A file is cut only beyond
+//! everything that a reader may still be handed, so a map is never read past the file's end.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use super::{Storage, StorageFile, View, clamp};
+
+const ZEROS: &[u8] = &[0; 1 << 20];
+
+/// A directory on disk.
+#[derive(Debug, Clone)]
+pub struct FileStorage {
+    root: PathBuf,
+}
+
+impl FileStorage {
+    /// The directory `root`, which must exist.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+}
+
+impl Storage for FileStorage {
+    fn list(&self, dir: &str) -> io::Result<Vec<String>> {
+        let entries = match fs::read_dir(self.path(dir)) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let entry = entry?;
+            if entry.file_type()?.is_file() {
+                names.extend(entry.file_name().into_string());
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn create(&self, name: &str, len: u64) -> io::Result<Arc<dyn StorageFile>> {
+        let path = self.path(name);
+        let parent = path.parent().unwrap_or(&self.root);
+        fs::create_dir_all(parent)?;
+        let file = writable().create(true).truncate(true).mode(0o600).open(&path)?;
+        if let Err(e) = fill(&file, len).and_then(|()| file.sync_all()) {
+            // What could be made of it is of no use, and may be what the disk lacks room for.
+            drop(fs::remove_file(&path));
+            return Err(e);
+        }
+        sync_dir(parent)?;
+        sync_dir(&self.root)?;
+        let pages = map(&file, len)?;
+        Ok(Arc::new(MappedFile { path, file: file.into(), pages, len: len.into() }))
+    }
+
+    fn open(&self, name: &str) -> io::Result<Arc<dyn StorageFile>> {
+        let path = self.path(name);
+        let file = File::open(&path)?;
+        let len = file.metadata()?.len();
+        let pages = map(&file, len)?;
+        Ok(Arc::new(MappedFile { path, file: OnceLock::new(), pages, len: len.into() }))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let to = self.path(to);
+        fs::rename(self.path(from), &to)?;
+        sync_dir(to.parent().unwrap_or(&self.root))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        fs::remove_file(self.path(name))
+    }
+}
+
+struct MappedFile {
+    path: PathBuf,
+    /// Opened on the first write: sealed segments cost a map but no file descriptor.
+    file: OnceLock<File>,
+    pages: View,
+    len: AtomicU64,
+}
+
+impl MappedFile {
+    fn file(&self) -> io::Result<&File> {
+        if self.file.get().is_none() {
+            let opened = writable().open(&self.path)?;
+            return Ok(self.file.get_or_init(|| opened));
+        }
+        self.file.get().ok_or_else(|| io::Error::other("the file is not open"))
+    }
+}
+
+impl StorageFile for MappedFile {
+    fn len(&self) -> u64 {
+        self.len.load(Ordering::Acquire)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file()?.write_all_at(bytes, offset)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.file()?.sync_data()
+    }
+
+    fn cut(&self, len: u64) -> io::Result<()> {
+        self.len.fetch_min(len, Ordering::AcqRel);
+        self.file()?.set_len(len)?;
+        self.file()?.sync_all()
+    }
+
+    fn read(&self, range: Range<u64>) -> io::Result<View> {
+        let end = range.end.min(self.len());
+        Ok(self.pages.slice(clamp(&(range.start..end), self.pages.len())))
+    }
+}
+
+fn writable() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true);
+    options
+}
+
+fn fill(file: &File, len: u64) -> io::Result<()> {
+    let mut at = 0;
+    while at < len {
+        let part = &ZEROS[clamp(&(0..len - at), ZEROS.len())];
+        file.write_all_at(part, at)?;
+        at += part.len() as u64;
+    }
+    Ok(())
+}
+
+fn sync_dir(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
+}
+
+fn map(file: &File, len: u64) -> io::Result<View> {
+    if len == 0 {
+        return Ok(View::new());
+    }
+    #[expect(
+        unsafe_code,
+        reason = "mapping is unsafe because another process could cut the file under us; the data \
+                  directory is locked against our own kind, and we cut only beyond what is read"
+    )]
+    // SAFETY: see the reason above and the module's header.
+    let map = unsafe { memmap2::Mmap::map(file)? };
+    Ok(View::from_owner(map))
+}

@@ -1,0 +1,131 @@
+//! An index from hashes to row numbers that one writer extends while readers look up without locks.
+//!
+//! A slot packs 24 bits of the hash with the row number, so that a probe rarely touches the table that
+//! it indexes. The index is split into shards which grow one at a time: growing copies one shard of the
+//! index, never all of it, and readers go on in the old copy meanwhile.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use arc_swap::ArcSwap;
+
+const SHARDS: usize = 256;
+const ROW_BITS: u32 = 40;
+const ROW_MASK: u64 = (1 << ROW_BITS) - 1;
+const FIRST_SLOTS: usize = 8;
+
+type Slots = Box<[AtomicU64]>;
+
+/// See the module.
+pub(crate) struct HashIndex {
+    shards: Box<[Shard]>,
+}
+
+struct Shard {
+    slots: ArcSwap<Slots>,
+    used: AtomicUsize,
+}
+
+impl HashIndex {
+    pub(crate) fn new() -> Self {
+        let shard = || Shard { slots: ArcSwap::from_pointee(empty(FIRST_SLOTS)), used: AtomicUsize::new(0) };
+        Self { shards: (0..SHARDS).map(|_| shard()).collect() }
+    }
+
+    /// The row whose hash this is and that `is_it` confirms.
+    pub(crate) fn find(&self, hash: u64, is_it: impl Fn(u64) -> bool) -> Option<u64> {
+        let slots = self.shard(hash).slots.load();
+        for at in probe(hash, slots.len()) {
+            let slot = slots[at].load(Ordering::Acquire);
+            if slot == 0 {
+                return None;
+            }
+            let row = (slot & ROW_MASK) - 1;
+            if slot >> ROW_BITS == fingerprint(hash) && is_it(row) {
+                return Some(row);
+            }
+        }
+        None
+    }
+
+    /// Adds a row that is not in the index. `hash_of` gives back any indexed row's hash, for growing.
+    /// Only the writer may call this.
+    pub(crate) fn insert(&self, hash: u64, row: u64, hash_of: impl Fn(u64) -> u64) {
+        let shard = self.shard(hash);
+        let used = shard.used.fetch_add(1, Ordering::Relaxed) + 1;
+        let slots = shard.slots.load();
+        if used * 4 <= slots.len() * 3 {
+            place(&slots, hash, row);
+            return;
+        }
+        let grown = empty(slots.len() * 2);
+        for slot in &**slots {
+            let slot = slot.load(Ordering::Relaxed);
+            if slot != 0 {
+                let row = (slot & ROW_MASK) - 1;
+                place(&grown, hash_of(row), row);
+            }
+        }
+        place(&grown, hash, row);
+        shard.slots.store(Arc::new(grown));
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "eight bits fit")]
+    fn shard(&self, hash: u64) -> &Shard {
+        &self.shards[(hash >> 56) as usize]
+    }
+}
+
+fn empty(slots: usize) -> Slots {
+    (0..slots).map(|_| AtomicU64::new(0)).collect()
+}
+
+/// Puts a row into the first free slot of its probe sequence; there is one, for a quarter is always free.
+fn place(slots: &Slots, hash: u64, row: u64) {
+    assert!(row < ROW_MASK, "an index is full");
+    let free = probe(hash, slots.len()).find(|&at| slots[at].load(Ordering::Relaxed) == 0);
+    if let Some(at) = free {
+        slots[at].store((fingerprint(hash) << ROW_BITS) | (row + 1), Ordering::Release);
+    }
+}
+
+/// Bits that neither choose the shard (the top ones) nor, for all but huge shards, the first slot (the low ones).
+fn fingerprint(hash: u64) -> u64 {
+    (hash >> 32) & 0xff_ffff
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "masked by the number of slots")]
+fn probe(hash: u64, slots: usize) -> impl Iterator<Item = usize> {
+    let first = hash as usize;
+    (0..slots).map(move |step| first.wrapping_add(step) & (slots - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spread(n: u64) -> u64 {
+        u64::from_le_bytes(blake3::hash(&n.to_le_bytes()).as_bytes()[..8].try_into().unwrap())
+    }
+
+    #[test]
+    fn every_inserted_row_is_found_and_no_other() {
+        let index = HashIndex::new();
+        for row in 0..50_000 {
+            index.insert(spread(row), row, spread);
+        }
+        for row in 0..50_000 {
+            assert_eq!(index.find(spread(row), |r| r == row), Some(row));
+        }
+        assert_eq!(index.find(spread(50_001), |_| false), None);
+    }
+
+    #[test]
+    fn equal_hashes_are_told_apart_by_the_caller() {
+        let index = HashIndex::new();
+        for row in 0..20 {
+            index.insert(7, row, |_| 7);
+        }
+        assert_eq!(index.find(7, |r| r == 13), Some(13));
+    }
+}

@@ -1,0 +1,368 @@
+//! What the log holds of a command: one record per command, its bytes frozen per kind and version.
+//!
+//! A record names payloads by hash (or, to save space, by their place among the blobs of its own
+//! frame) and never holds their bytes. Numbers are LEB128, `bytes` are a length and that many bytes,
+//! optional ids are 0 for none.
+//!
+//! | kind | command | body |
+//! |---|---|---|
+//! | 1 | create context | base, labels, key bytes |
+//! | 2 | append | flags u8 (1 strict, 2 key), parts, [key bytes], per part: context, flags u8 (1 explicit parent, 2 expected head), parent, depth, [expected head], turns, per turn: type id bytes, type version, encoding, blob name, fs root flag u8, [hash] |
+//! | 3 | attach fs | turn, hash |
+//! | 4 | put blob | blob name |
+//! | 5 | put bundle | id bytes, json bytes |
+//! | 6 | set labels | context, labels |
+//! | 7 | lost (written by repair only) | first turn, turns, per turn depth; first context, contexts |
+//!
+//! Labels are a count and pairs of bytes. A blob name is 0 and the 32-byte hash, or n for blob n − 1 of
+//! the frame. `parent` and `depth` of a part are what the writer resolved: a healthy log does not need
+//! them, for `apply` comes to the same; they let `verify` check it and `repair` keep every turn's place
+//! when a frame before it is lost.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use turnkeep_types::{BlobHash, ContextId, TurnId, TypeRef};
+
+use crate::command::{Key, Labels};
+use crate::varint::{Reader, put, put_bytes};
+
+/// The version of every record kind so far.
+pub(crate) const VERSION: u8 = 1;
+
+/// A command as the log holds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Record {
+    Create { base: Option<TurnId>, labels: Labels, key: Option<Key> },
+    Append { parts: Vec<Part>, key: Option<Key>, strict: bool },
+    AttachFs { turn: TurnId, root: BlobHash },
+    PutBlob { blob: BlobName },
+    PutBundle { id: String, json: Bytes },
+    SetLabels { context: ContextId, labels: Labels },
+    Lost { first_turn: u64, depths: Vec<u32>, first_context: u64, contexts: u64 },
+}
+
+/// The turns of one context in an append.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) context: ContextId,
+    /// The parent as the client sent it: none for the head.
+    pub(crate) sent_parent: Option<TurnId>,
+    pub(crate) expected_head: Option<Option<TurnId>>,
+    /// The first turn's parent and depth, as the writer resolved them.
+    pub(crate) parent: Option<TurnId>,
+    pub(crate) depth: u32,
+    pub(crate) turns: Vec<TurnRecord>,
+}
+
+/// One turn of an append.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TurnRecord {
+    pub(crate) declared: TypeRef,
+    pub(crate) encoding: u32,
+    pub(crate) payload: BlobName,
+    pub(crate) fs_root: Option<BlobHash>,
+}
+
+/// How a record names a blob. `hash` is always there; `in_frame` says that the frame itself brings it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BlobName {
+    pub(crate) hash: BlobHash,
+    pub(crate) in_frame: Option<u32>,
+}
+
+/// A record that this version does not know, or whose bytes are not what its kind says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RecordError {
+    UnknownKind,
+    Malformed,
+}
+
+mod kind {
+    pub(super) const CREATE: u8 = 1;
+    pub(super) const APPEND: u8 = 2;
+    pub(super) const ATTACH_FS: u8 = 3;
+    pub(super) const PUT_BLOB: u8 = 4;
+    pub(super) const PUT_BUNDLE: u8 = 5;
+    pub(super) const SET_LABELS: u8 = 6;
+    pub(super) const LOST: u8 = 7;
+}
+
+const STRICT: u8 = 1;
+const KEYED: u8 = 2;
+const EXPLICIT_PARENT: u8 = 1;
+const EXPECTED_HEAD: u8 = 2;
+
+impl Record {
+    /// The record's kind and, appended to `out`, its body.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) -> u8 {
+        match self {
+            Self::Create { base, labels, key } => encode_create(out, *base, labels, key.as_ref()),
+            Self::Append { parts, key, strict } => encode_append(out, parts, key.as_ref(), *strict),
+            Self::AttachFs { turn, root } => encode_attach(out, *turn, root),
+            Self::PutBlob { blob } => encode_put_blob(out, blob),
+            Self::PutBundle { id, json } => encode_bundle(out, id, json),
+            Self::SetLabels { context, labels } => encode_set_labels(out, *context, labels),
+            Self::Lost { first_turn, depths, first_context, contexts } => {
+                encode_lost(out, (*first_turn, depths), (*first_context, *contexts))
+            }
+        }
+    }
+
+    /// Reads a record; `frame` are the hashes of its frame's blobs.
+    pub(crate) fn decode(
+        (kind, version): (u8, u8),
+        body: &[u8],
+        frame: &impl Fn(u32) -> Option<BlobHash>,
+    ) -> Result<Self, RecordError> {
+        if version != VERSION {
+            return Err(RecordError::UnknownKind);
+        }
+        let mut reader = Reader(body);
+        let record = match kind {
+            kind::CREATE => decode_create(&mut reader),
+            kind::APPEND => decode_append(&mut reader, frame),
+            kind::ATTACH_FS => decode_attach(&mut reader),
+            kind::PUT_BLOB => blob_name(&mut reader, frame).map(|blob| Self::PutBlob { blob }),
+            kind::PUT_BUNDLE => decode_bundle(&mut reader),
+            kind::SET_LABELS => decode_set_labels(&mut reader),
+            kind::LOST => decode_lost(&mut reader),
+            _ => return Err(RecordError::UnknownKind),
+        };
+        record.filter(|_| reader.end().is_some()).ok_or(RecordError::Malformed)
+    }
+}
+
+fn encode_create(out: &mut Vec<u8>, base: Option<TurnId>, labels: &Labels, key: Option<&Key>) -> u8 {
+    put(out, TurnId::to_wire(base));
+    put_labels(out, labels);
+    put_bytes(out, key.map_or(&[], Key::as_bytes));
+    kind::CREATE
+}
+
+fn decode_create(reader: &mut Reader<'_>) -> Option<Record> {
+    let base = TurnId::new(reader.u64()?);
+    let labels = labels(reader)?;
+    let key = Key::new(Bytes::copy_from_slice(reader.bytes()?));
+    Some(Record::Create { base, labels, key })
+}
+
+fn encode_append(out: &mut Vec<u8>, parts: &[Part], key: Option<&Key>, strict: bool) -> u8 {
+    out.push(if strict { STRICT } else { 0 } | if key.is_some() { KEYED } else { 0 });
+    put(out, parts.len() as u64);
+    if let Some(key) = key {
+        put_bytes(out, key.as_bytes());
+    }
+    for part in parts {
+        encode_part(out, part);
+    }
+    kind::APPEND
+}
+
+fn encode_part(out: &mut Vec<u8>, part: &Part) {
+    put(out, part.context.get());
+    let explicit = if part.sent_parent.is_some() { EXPLICIT_PARENT } else { 0 };
+    out.push(explicit | if part.expected_head.is_some() { EXPECTED_HEAD } else { 0 });
+    put(out, TurnId::to_wire(part.parent));
+    put(out, part.depth.into());
+    if let Some(expected) = part.expected_head {
+        put(out, TurnId::to_wire(expected));
+    }
+    put(out, part.turns.len() as u64);
+    for turn in &part.turns {
+        put_bytes(out, turn.declared.id.as_bytes());
+        put(out, turn.declared.version.into());
+        put(out, turn.encoding.into());
+        put_blob_name(out, &turn.payload);
+        out.push(turn.fs_root.is_some().into());
+        if let Some(root) = turn.fs_root {
+            out.extend_from_slice(root.as_bytes());
+        }
+    }
+}
+
+fn decode_append(reader: &mut Reader<'_>, frame: &impl Fn(u32) -> Option<BlobHash>) -> Option<Record> {
+    let flags = reader.u8()?;
+    let count = reader.u64()?;
+    let key = if flags & KEYED != 0 { Key::new(Bytes::copy_from_slice(reader.bytes()?)) } else { None };
+    let parts = (0..count).map(|_| part(reader, frame)).collect::<Option<_>>()?;
+    Some(Record::Append { parts, key, strict: flags & STRICT != 0 })
+}
+
+fn part(reader: &mut Reader<'_>, frame: &impl Fn(u32) -> Option<BlobHash>) -> Option<Part> {
+    let context = ContextId::new(reader.u64()?)?;
+    let flags = reader.u8()?;
+    let parent = TurnId::new(reader.u64()?);
+    let depth = reader.u32()?;
+    let sent_parent = if flags & EXPLICIT_PARENT != 0 { Some(parent?) } else { None };
+    let expected_head = if flags & EXPECTED_HEAD != 0 { Some(TurnId::new(reader.u64()?)) } else { None };
+    let count = reader.u64()?;
+    let turns = (0..count).map(|_| turn(reader, frame)).collect::<Option<_>>()?;
+    Some(Part { context, sent_parent, expected_head, parent, depth, turns })
+}
+
+fn turn(reader: &mut Reader<'_>, frame: &impl Fn(u32) -> Option<BlobHash>) -> Option<TurnRecord> {
+    let id: Arc<str> = reader.str()?.into();
+    let declared = TypeRef { id, version: reader.u32()? };
+    let encoding = reader.u32()?;
+    let payload = blob_name(reader, frame)?;
+    let fs_root = if reader.u8()? != 0 { Some(hash(reader)?) } else { None };
+    Some(TurnRecord { declared, encoding, payload, fs_root })
+}
+
+fn encode_attach(out: &mut Vec<u8>, turn: TurnId, root: &BlobHash) -> u8 {
+    put(out, turn.get());
+    out.extend_from_slice(root.as_bytes());
+    kind::ATTACH_FS
+}
+
+fn decode_attach(reader: &mut Reader<'_>) -> Option<Record> {
+    Some(Record::AttachFs { turn: TurnId::new(reader.u64()?)?, root: hash(reader)? })
+}
+
+fn encode_put_blob(out: &mut Vec<u8>, blob: &BlobName) -> u8 {
+    put_blob_name(out, blob);
+    kind::PUT_BLOB
+}
+
+fn encode_bundle(out: &mut Vec<u8>, id: &str, json: &[u8]) -> u8 {
+    put_bytes(out, id.as_bytes());
+    put_bytes(out, json);
+    kind::PUT_BUNDLE
+}
+
+fn decode_bundle(reader: &mut Reader<'_>) -> Option<Record> {
+    Some(Record::PutBundle { id: reader.str()?.to_owned(), json: Bytes::copy_from_slice(reader.bytes()?) })
+}
+
+fn encode_set_labels(out: &mut Vec<u8>, context: ContextId, labels: &Labels) -> u8 {
+    put(out, context.get());
+    put_labels(out, labels);
+    kind::SET_LABELS
+}
+
+fn decode_set_labels(reader: &mut Reader<'_>) -> Option<Record> {
+    Some(Record::SetLabels { context: ContextId::new(reader.u64()?)?, labels: labels(reader)? })
+}
+
+fn encode_lost(out: &mut Vec<u8>, turns: (u64, &[u32]), contexts: (u64, u64)) -> u8 {
+    put(out, turns.0);
+    put(out, turns.1.len() as u64);
+    for &depth in turns.1 {
+        put(out, depth.into());
+    }
+    put(out, contexts.0);
+    put(out, contexts.1);
+    kind::LOST
+}
+
+fn decode_lost(reader: &mut Reader<'_>) -> Option<Record> {
+    let first_turn = reader.u64()?;
+    let count = reader.u64()?;
+    let depths = (0..count).map(|_| reader.u32()).collect::<Option<_>>()?;
+    Some(Record::Lost { first_turn, depths, first_context: reader.u64()?, contexts: reader.u64()? })
+}
+
+pub(crate) fn put_labels(out: &mut Vec<u8>, labels: &Labels) {
+    put(out, labels.len() as u64);
+    for (key, value) in labels {
+        put_bytes(out, key.as_bytes());
+        put_bytes(out, value.as_bytes());
+    }
+}
+
+pub(crate) fn labels(reader: &mut Reader<'_>) -> Option<Labels> {
+    let count = reader.u64()?;
+    (0..count).map(|_| Some((reader.str()?.to_owned(), reader.str()?.to_owned()))).collect()
+}
+
+fn put_blob_name(out: &mut Vec<u8>, name: &BlobName) {
+    match name.in_frame {
+        Some(at) => put(out, u64::from(at) + 1),
+        None => {
+            put(out, 0);
+            out.extend_from_slice(name.hash.as_bytes());
+        }
+    }
+}
+
+fn blob_name(reader: &mut Reader<'_>, frame: &impl Fn(u32) -> Option<BlobHash>) -> Option<BlobName> {
+    match reader.u32()? {
+        0 => Some(BlobName { hash: hash(reader)?, in_frame: None }),
+        n => Some(BlobName { hash: frame(n - 1)?, in_frame: Some(n - 1) }),
+    }
+}
+
+fn hash(reader: &mut Reader<'_>) -> Option<BlobHash> {
+    Some(BlobHash(reader.take(32)?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples() -> Vec<Record> {
+        let id = |n| TurnId::new(n).unwrap();
+        let context = ContextId::new(300).unwrap();
+        let labels = Labels::from([("a".into(), "1".into()), ("b".into(), String::new())]);
+        let key = Key::new(Bytes::from_static(b"k\0ey"));
+        let turn = |in_frame, fs_root| TurnRecord {
+            declared: TypeRef::new("com.example.Message", 3),
+            encoding: 1,
+            payload: BlobName { hash: BlobHash::of(b"blob 0"), in_frame },
+            fs_root,
+        };
+        let part = Part {
+            context,
+            sent_parent: Some(id(9)),
+            expected_head: Some(None),
+            parent: Some(id(9)),
+            depth: 4,
+            turns: vec![turn(Some(0), None), turn(None, Some(BlobHash::of(b"root")))],
+        };
+        let onto_head = Part { sent_parent: None, expected_head: None, ..part.clone() };
+        vec![
+            Record::Create { base: None, labels: Labels::new(), key: None },
+            Record::Create { base: Some(id(5)), labels: labels.clone(), key: key.clone() },
+            Record::Append { parts: vec![part, onto_head], key, strict: true },
+            Record::AttachFs { turn: id(7), root: BlobHash::of(b"root") },
+            Record::PutBlob { blob: BlobName { hash: BlobHash::of(b"blob 0"), in_frame: Some(0) } },
+            Record::PutBundle { id: "b#1".into(), json: Bytes::from_static(b"{}") },
+            Record::SetLabels { context, labels },
+            Record::Lost { first_turn: 3, depths: vec![0, 8], first_context: 2, contexts: 1 },
+        ]
+    }
+
+    fn in_frame(at: u32) -> Option<BlobHash> {
+        (at == 0).then(|| BlobHash::of(b"blob 0"))
+    }
+
+    #[test]
+    fn every_record_reads_back() {
+        for record in samples() {
+            let mut body = Vec::new();
+            let kind = record.encode(&mut body);
+            assert_eq!(Record::decode((kind, VERSION), &body, &in_frame), Ok(record));
+        }
+    }
+
+    #[test]
+    fn a_record_cut_or_prolonged_at_any_byte_is_malformed() {
+        for record in samples() {
+            let mut body = Vec::new();
+            let kind = record.encode(&mut body);
+            for cut in 0..body.len() {
+                let read = Record::decode((kind, VERSION), &body[..cut], &in_frame);
+                assert_eq!(read, Err(RecordError::Malformed), "{record:?} at {cut}");
+            }
+            body.push(0);
+            assert_eq!(Record::decode((kind, VERSION), &body, &in_frame), Err(RecordError::Malformed));
+        }
+    }
+
+    #[test]
+    fn unknown_kinds_and_versions_are_told_apart_from_damage() {
+        assert_eq!(Record::decode((99, VERSION), &[], &in_frame), Err(RecordError::UnknownKind));
+        assert_eq!(Record::decode((1, 2), &[0, 0, 0], &in_frame), Err(RecordError::UnknownKind));
+    }
+}

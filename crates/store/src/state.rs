@@ -1,0 +1,296 @@
+//! The store's state: tables and indexes that `apply` extends and readers read.
+//!
+//! All of it is derived from the log. Numbers of rows are ids: turn n and context n are row n − 1.
+//! A head names a turn whose row was published before it, so a reader that follows a head, a parent
+//! or an index entry always finds a complete row.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use arc_swap::ArcSwap;
+use turnkeep_journal::Locator;
+use turnkeep_types::{BlobHash, Compression, ContextId, Timestamp, TurnId, TypeRef};
+
+use crate::command::Labels;
+use crate::event::{Event, EventKind};
+use crate::hash_index::HashIndex;
+use crate::keys::KeyDigest;
+use crate::registry::{Bundle, Registry};
+use crate::table::{List, Table};
+
+/// See the module.
+pub(crate) struct State {
+    pub(crate) turns: Table<6>,
+    pub(crate) contexts: Table<3>,
+    pub(crate) blobs: Table<7>,
+    pub(crate) keys: Table<4>,
+    pub(crate) fs_roots: Table<2>,
+    pub(crate) events: Table<1>,
+    pub(crate) declared: List<Declared>,
+    pub(crate) labels: RwLock<HashMap<ContextId, Arc<Labels>>>,
+    pub(crate) registry: ArcSwap<Registry>,
+    pub(crate) last_stamp: AtomicU64,
+    pub(crate) blob_raw_bytes: AtomicU64,
+    pub(crate) blob_stored_bytes: AtomicU64,
+    blob_index: HashIndex,
+    key_index: HashIndex,
+    fs_index: HashIndex,
+}
+
+/// A declared type together with an encoding, kept once however many turns have it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Declared {
+    pub(crate) turn_type: TypeRef,
+    pub(crate) encoding: u32,
+}
+
+/// A row of `turns`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TurnRow {
+    pub(crate) parent: Option<TurnId>,
+    /// 0 for a turn that was lost to damage.
+    pub(crate) context: u64,
+    pub(crate) depth: u32,
+    pub(crate) declared: u32,
+    pub(crate) blob: u64,
+    pub(crate) has_fs_root: bool,
+    pub(crate) lost: bool,
+    pub(crate) created_at: Timestamp,
+    /// An ancestor some way up, or the turn itself if it has no parent; see `walk`.
+    pub(crate) jump: u64,
+}
+
+const BLOB_COLUMN: usize = 3;
+const HAS_FS_ROOT: u64 = 1 << 63;
+const LOST: u64 = 1 << 62;
+
+impl TurnRow {
+    pub(crate) fn to_words(self) -> [u64; 6] {
+        let flags = if self.has_fs_root { HAS_FS_ROOT } else { 0 } | if self.lost { LOST } else { 0 };
+        let parent = TurnId::to_wire(self.parent);
+        let depth_and_type = (u64::from(self.depth) << 32) | u64::from(self.declared);
+        [parent, self.context, depth_and_type, self.blob | flags, self.created_at.0, self.jump]
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "two halves of a word")]
+    pub(crate) fn from_words([parent, context, depth_and_type, blob, created_at, jump]: [u64; 6]) -> Self {
+        Self {
+            parent: TurnId::new(parent),
+            context,
+            depth: (depth_and_type >> 32) as u32,
+            declared: depth_and_type as u32,
+            blob: blob & !(HAS_FS_ROOT | LOST),
+            has_fs_root: blob & HAS_FS_ROOT != 0,
+            lost: blob & LOST != 0,
+            created_at: Timestamp(created_at),
+            jump,
+        }
+    }
+}
+
+/// A row of `blobs`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BlobRow {
+    pub(crate) hash: BlobHash,
+    pub(crate) locator: Locator,
+    pub(crate) raw_len: u32,
+    pub(crate) crc: u32,
+    pub(crate) stored_len: u32,
+    pub(crate) form: Compression,
+}
+
+impl BlobRow {
+    pub(crate) fn to_words(self) -> [u64; 7] {
+        let [a, b, c, d] = hash_words(&self.hash);
+        let lengths = (u64::from(self.raw_len) << 32) | u64::from(self.crc);
+        let stored = (u64::from(self.stored_len) << 1) | u64::from(self.form.to_wire());
+        [a, b, c, d, self.locator.to_u64(), lengths, stored]
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "two halves of a word")]
+    pub(crate) fn from_words([a, b, c, d, locator, lengths, stored]: [u64; 7]) -> Self {
+        Self {
+            hash: hash_of_words([a, b, c, d]),
+            locator: Locator::from_u64(locator),
+            raw_len: (lengths >> 32) as u32,
+            crc: lengths as u32,
+            stored_len: (stored >> 1) as u32,
+            form: if stored & 1 == 0 { Compression::None } else { Compression::Zstd },
+        }
+    }
+}
+
+fn hash_words(hash: &BlobHash) -> [u64; 4] {
+    std::array::from_fn(|i| u64::from_le_bytes(hash.0[i * 8..][..8].try_into().expect("eight bytes")))
+}
+
+fn hash_of_words(words: [u64; 4]) -> BlobHash {
+    let mut hash = [0; 32];
+    for (bytes, word) in hash.chunks_exact_mut(8).zip(words) {
+        bytes.copy_from_slice(&word.to_le_bytes());
+    }
+    BlobHash(hash)
+}
+
+/// What a key stands for: the first id that its request made, and how many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct KeyEntry {
+    /// The digest of what was asked.
+    pub(crate) request: u64,
+    pub(crate) first: u64,
+    pub(crate) count: u32,
+}
+
+const COUNT_BITS: u32 = 24;
+
+mod event_kind {
+    pub(super) const TURN: u64 = 0;
+    pub(super) const CONTEXT: u64 = 1;
+    pub(super) const FS: u64 = 2;
+    pub(super) const BUNDLE: u64 = 3;
+}
+
+/// An event as the table holds it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum EventRow {
+    Turn(TurnId),
+    Context(ContextId),
+    Fs(TurnId),
+    /// The bundle's place among all bundles.
+    Bundle(u64),
+}
+
+impl State {
+    pub(crate) fn new() -> Self {
+        Self {
+            turns: Table::new(),
+            contexts: Table::new(),
+            blobs: Table::new(),
+            keys: Table::new(),
+            fs_roots: Table::new(),
+            events: Table::new(),
+            declared: List::new(),
+            labels: RwLock::default(),
+            registry: ArcSwap::from_pointee(Registry::default()),
+            last_stamp: AtomicU64::new(0),
+            blob_raw_bytes: AtomicU64::new(0),
+            blob_stored_bytes: AtomicU64::new(0),
+            blob_index: HashIndex::new(),
+            key_index: HashIndex::new(),
+            fs_index: HashIndex::new(),
+        }
+    }
+
+    pub(crate) fn turn(&self, id: TurnId) -> Option<TurnRow> {
+        self.turns.get(id.get() - 1).map(TurnRow::from_words)
+    }
+
+    pub(crate) fn blob(&self, row: u64) -> Option<BlobRow> {
+        self.blobs.get(row).map(BlobRow::from_words)
+    }
+
+    /// The row of a blob.
+    pub(crate) fn find_blob(&self, hash: &BlobHash) -> Option<u64> {
+        let words = hash_words(hash);
+        let is_it = |row| self.blobs.get(row).is_some_and(|found| found[..4] == words);
+        self.blob_index.find(words[0], is_it)
+    }
+
+    /// Adds a blob, unless it is there; returns its row.
+    pub(crate) fn add_blob(&self, blob: BlobRow) -> u64 {
+        if let Some(row) = self.find_blob(&blob.hash) {
+            return row;
+        }
+        let words = blob.to_words();
+        let row = self.blobs.push(words);
+        self.blob_index.insert(words[0], row, |row| self.blobs.word(row, 0).unwrap_or(0));
+        self.blob_raw_bytes.fetch_add(blob.raw_len.into(), Ordering::Relaxed);
+        self.blob_stored_bytes.fetch_add(blob.stored_len.into(), Ordering::Relaxed);
+        row
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "masked")]
+    pub(crate) fn find_key(&self, KeyDigest([a, b]): KeyDigest) -> Option<KeyEntry> {
+        let is_it = |row| self.keys.get(row).is_some_and(|found| found[..2] == [a, b]);
+        let [_, _, request, made] = self.keys.get(self.key_index.find(a, is_it)?)?;
+        Some(KeyEntry { request, first: made >> COUNT_BITS, count: (made & ((1 << COUNT_BITS) - 1)) as u32 })
+    }
+
+    pub(crate) fn add_key(&self, digest: KeyDigest, entry: KeyEntry) {
+        let KeyDigest([a, b]) = digest;
+        let made = (entry.first << COUNT_BITS) | u64::from(entry.count);
+        self.add_key_row([a, b, entry.request, made]);
+    }
+
+    pub(crate) fn add_key_row(&self, words: [u64; 4]) {
+        let row = self.keys.push(words);
+        self.key_index.insert(words[0], row, |row| self.keys.word(row, 0).unwrap_or(0));
+    }
+
+    /// The root that a turn has, if its row says that it has one.
+    pub(crate) fn fs_root(&self, turn: TurnId) -> Option<BlobHash> {
+        let is_it = |row| self.fs_roots.word(row, 0) == Some(turn.get());
+        let row = self.fs_index.find(spread(turn.get()), is_it)?;
+        Some(self.blob(self.fs_roots.word(row, 1)?)?.hash)
+    }
+
+    pub(crate) fn add_fs_root(&self, turn: TurnId, blob: u64) {
+        let row = self.fs_roots.push([turn.get(), blob]);
+        self.fs_index.insert(spread(turn.get()), row, |row| spread(self.fs_roots.word(row, 0).unwrap_or(0)));
+        if let Some(word) = self.turns.word(turn.get() - 1, BLOB_COLUMN) {
+            self.turns.set(turn.get() - 1, BLOB_COLUMN, word | HAS_FS_ROOT);
+        }
+    }
+
+    /// The head of a context; the outer `None` if there is no such context.
+    pub(crate) fn head(&self, context: ContextId) -> Option<Option<TurnId>> {
+        self.contexts.word(context.get() - 1, 0).map(TurnId::new)
+    }
+
+    pub(crate) fn set_head(&self, context: ContextId, head: TurnId) {
+        self.contexts.set(context.get() - 1, 0, head.get());
+    }
+
+    pub(crate) fn labels_of(&self, context: ContextId) -> Arc<Labels> {
+        let labels = self.labels.read().unwrap_or_else(PoisonError::into_inner);
+        labels.get(&context).cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn set_labels(&self, context: ContextId, labels: Arc<Labels>) {
+        self.labels.write().unwrap_or_else(PoisonError::into_inner).insert(context, labels);
+    }
+
+    pub(crate) fn add_event(&self, event: EventRow) {
+        let (kind, number) = match event {
+            EventRow::Turn(id) => (event_kind::TURN, id.get()),
+            EventRow::Context(id) => (event_kind::CONTEXT, id.get()),
+            EventRow::Fs(id) => (event_kind::FS, id.get()),
+            EventRow::Bundle(number) => (event_kind::BUNDLE, number),
+        };
+        self.events.push([(kind << 60) | number]);
+    }
+
+    pub(crate) fn event(&self, position: u64) -> Option<Event> {
+        let word = self.events.word(position.checked_sub(1)?, 0)?;
+        let number = word & ((1 << 60) - 1);
+        let kind = match word >> 60 {
+            event_kind::TURN => EventKind::TurnAppended(TurnId::new(number)?),
+            event_kind::CONTEXT => EventKind::ContextCreated(ContextId::new(number)?),
+            event_kind::FS => EventKind::FsAttached(TurnId::new(number)?),
+            _ => EventKind::RegistryPut(bundle_at(&self.registry.load(), number)?.id.clone()),
+        };
+        Some(Event { position, kind })
+    }
+}
+
+/// Spreads dense numbers over the bits that an index uses.
+fn spread(number: u64) -> u64 {
+    let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed ^ (mixed >> 29)
+}
+
+/// The bundle that was published as number `number`, counted from 0.
+pub(crate) fn bundle_at(registry: &Registry, number: u64) -> Option<&Bundle> {
+    registry.bundles().nth(usize::try_from(number).ok()?)
+}

@@ -1,0 +1,154 @@
+//! Append-only tables of fixed-width rows that one writer extends while any number of readers read,
+//! without locks and without copies.
+//!
+//! Invariant: a row below [`Table::len`] is complete, because `len` is raised (release) only after the
+//! row's words are stored, and read (acquire) before them. Words of such a row change only through
+//! [`Table::set`]. Rows live in chunks that never move, so growing costs no copy and no pause.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const CHUNK_ROWS: usize = 4096;
+const CHUNKS_PER_BLOCK: usize = 4096;
+const BLOCKS: usize = 1024;
+
+/// The most rows that a table holds: about 17 thousand million.
+pub(crate) const ROWS_MAX: u64 = (BLOCKS * CHUNKS_PER_BLOCK * CHUNK_ROWS) as u64;
+
+type Chunk = Box<[AtomicU64]>;
+type Block = Box<[OnceLock<Chunk>]>;
+
+/// A table whose rows are `W` words.
+pub(crate) struct Table<const W: usize> {
+    blocks: Box<[OnceLock<Block>]>,
+    len: AtomicU64,
+}
+
+impl<const W: usize> Table<W> {
+    pub(crate) fn new() -> Self {
+        Self { blocks: (0..BLOCKS).map(|_| OnceLock::new()).collect(), len: AtomicU64::new(0) }
+    }
+
+    /// The number of rows.
+    pub(crate) fn len(&self) -> u64 {
+        self.len.load(Ordering::Acquire)
+    }
+
+    /// Appends a row and returns its number. Only the writer may call this.
+    pub(crate) fn push(&self, row: [u64; W]) -> u64 {
+        let number = self.len.load(Ordering::Relaxed);
+        assert!(number < ROWS_MAX, "a table is full");
+        let (block, chunk, at) = place(number);
+        let block = self.blocks[block].get_or_init(|| (0..CHUNKS_PER_BLOCK).map(|_| OnceLock::new()).collect());
+        let chunk = block[chunk].get_or_init(|| (0..CHUNK_ROWS * W).map(|_| AtomicU64::new(0)).collect());
+        for (slot, word) in chunk[at * W..].iter().zip(row) {
+            slot.store(word, Ordering::Relaxed);
+        }
+        self.len.store(number + 1, Ordering::Release);
+        number
+    }
+
+    /// The row with this number.
+    pub(crate) fn get(&self, number: u64) -> Option<[u64; W]> {
+        let words = self.words(number)?;
+        Some(std::array::from_fn(|i| words[i].load(Ordering::Acquire)))
+    }
+
+    /// One word of a row.
+    pub(crate) fn word(&self, number: u64, column: usize) -> Option<u64> {
+        Some(self.words(number)?[column].load(Ordering::Acquire))
+    }
+
+    /// Changes one word of a row that is there. Only the writer may call this.
+    pub(crate) fn set(&self, number: u64, column: usize, word: u64) {
+        let words = self.words(number).expect("only rows that exist are changed");
+        words[column].store(word, Ordering::Release);
+    }
+
+    fn words(&self, number: u64) -> Option<&[AtomicU64]> {
+        if number >= self.len() {
+            return None;
+        }
+        let (block, chunk, at) = place(number);
+        let chunk = self.blocks[block].get()?[chunk].get()?;
+        Some(&chunk[at * W..(at + 1) * W])
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "rows are below ROWS_MAX, which fits usize")]
+fn place(number: u64) -> (usize, usize, usize) {
+    let number = number as usize;
+    let chunk = number / CHUNK_ROWS;
+    (chunk / CHUNKS_PER_BLOCK, chunk % CHUNKS_PER_BLOCK, number % CHUNK_ROWS)
+}
+
+/// An append-only list of values that are too big for words, with the same guarantees.
+pub(crate) struct List<T> {
+    slots: Table<0>,
+    blocks: Box<[OnceLock<Box<[OnceLock<T>]>>]>,
+}
+
+impl<T> List<T> {
+    pub(crate) fn new() -> Self {
+        Self { slots: Table::new(), blocks: (0..BLOCKS * 4).map(|_| OnceLock::new()).collect() }
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.slots.len()
+    }
+
+    /// Appends a value and returns its number. Only the writer may call this.
+    pub(crate) fn push(&self, value: T) -> u64 {
+        let number = self.len();
+        let (block, at) = list_place(number);
+        let block = self.blocks[block].get_or_init(|| (0..CHUNKS_PER_BLOCK).map(|_| OnceLock::new()).collect());
+        let fresh = block[at].set(value).is_ok();
+        assert!(fresh, "a list has one writer");
+        self.slots.push([])
+    }
+
+    /// The value with this number.
+    pub(crate) fn get(&self, number: u64) -> Option<&T> {
+        if number >= self.len() {
+            return None;
+        }
+        let (block, at) = list_place(number);
+        self.blocks[block].get()?[at].get()
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "lists are far shorter than ROWS_MAX, which fits usize")]
+fn list_place(number: u64) -> (usize, usize) {
+    (number as usize / CHUNKS_PER_BLOCK, number as usize % CHUNKS_PER_BLOCK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_back_across_chunks() {
+        let table = Table::<2>::new();
+        for i in 0..10_000 {
+            assert_eq!(table.push([i, i * 7]), i);
+        }
+        assert_eq!(table.get(9_999), Some([9_999, 69_993]));
+        assert_eq!(table.get(10_000), None);
+        table.set(4_096, 1, 5);
+        assert_eq!(table.word(4_096, 1), Some(5));
+    }
+
+    #[test]
+    fn a_reader_never_sees_half_a_row() {
+        let table = Table::<2>::new();
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..200_000).for_each(|i| _ = table.push([i, !i])));
+            while table.len() < 200_000 {
+                let last = table.len().saturating_sub(1);
+                if let Some([a, b]) = table.get(last) {
+                    assert_eq!((a, b), (last, !last));
+                }
+            }
+        });
+    }
+}

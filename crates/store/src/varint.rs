@@ -1,0 +1,87 @@
+//! The numbers of log records and checkpoints: LEB128, canonical, at most ten bytes.
+
+/// Appends a number.
+pub(crate) fn put(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push((number & 0x7f) as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// Appends bytes with their length before them.
+pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+/// Reads what `put` and `put_bytes` wrote. `None` for anything else.
+#[derive(Clone, Copy)]
+pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
+
+impl<'a> Reader<'a> {
+    pub(crate) fn u8(&mut self) -> Option<u8> {
+        let (&first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(first)
+    }
+
+    pub(crate) fn u64(&mut self) -> Option<u64> {
+        let mut number = 0_u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.u8()?;
+            let bits = u64::from(byte & 0x7f);
+            number |= bits.checked_shl(shift).filter(|n| n >> shift == bits)?;
+            if byte < 0x80 {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    pub(crate) fn u32(&mut self) -> Option<u32> {
+        self.u64()?.try_into().ok()
+    }
+
+    pub(crate) fn take(&mut self, len: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    pub(crate) fn bytes(&mut self) -> Option<&'a [u8]> {
+        let len = self.u64()?;
+        self.take(usize::try_from(len).ok()?)
+    }
+
+    pub(crate) fn str(&mut self) -> Option<&'a str> {
+        std::str::from_utf8(self.bytes()?).ok()
+    }
+
+    /// Succeeds if nothing is left.
+    pub(crate) fn end(self) -> Option<()> {
+        self.0.is_empty().then_some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_back() {
+        for number in [0, 1, 127, 128, 300, u64::from(u32::MAX), u64::MAX] {
+            let mut out = Vec::new();
+            put(&mut out, number);
+            let mut reader = Reader(&out);
+            assert_eq!((reader.u64(), reader.end()), (Some(number), Some(())));
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_is_refused() {
+        for bad in [&[0x80][..], &[0xff; 9], &[0xff; 11], &[]] {
+            assert_eq!(Reader(bad).u64(), None, "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! The writer: decides what is logged, applies what is durable, answers whoever asked.
+//!
+//! It runs on the journal's committer thread, one group at a time. A command that the state plus the
+//! batch so far accepts is logged. One that they refuse, or find done already, is answered at once if
+//! the durable state alone says the same; otherwise the answer hangs on a batch that may still fail, so
+//! the command waits for the next group, and with it every later command to the same contexts.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, OnceLock};
+
+use turnkeep_journal::{AppendError, Appended, Batch, BlobRecord, Machine, Stamp};
+use turnkeep_types::{Clock, Timestamp};
+
+use crate::apply::{Applier, answer};
+use crate::blob::NewBlob;
+use crate::checkpoint::Checkpointer;
+use crate::command::{Append, AppendPart, Command, Outcome, Refusal};
+use crate::decide::{Decision, Plan, decide};
+use crate::overlay::{Overlay, Pending};
+use crate::record::{BlobName, Part, Record, TurnRecord, VERSION};
+use crate::state::BlobRow;
+
+/// Called once with what came of a command.
+pub(crate) type Reply = Box<dyn FnOnce(Result<Outcome, Refusal>) + Send>;
+
+/// Called with the last event's position after every commit.
+pub(crate) type CommitHook = Box<dyn Fn(u64) + Send + Sync>;
+
+/// A command on its way to the log.
+pub(crate) struct Submission {
+    record: Record,
+    /// The payloads of the record's turns in order, or the blob to put.
+    blobs: Vec<NewBlob>,
+    reply: Reply,
+}
+
+impl Submission {
+    pub(crate) fn new(command: Command, reply: Reply) -> Self {
+        let (record, blobs) = split(command);
+        Self { record, blobs, reply }
+    }
+}
+
+/// What the writer has done since it started.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) groups: AtomicU64,
+    pub(crate) commands: AtomicU64,
+    pub(crate) poisoned: AtomicBool,
+}
+
+/// See the module.
+pub(crate) struct Writer {
+    applier: Applier,
+    clock: Arc<dyn Clock>,
+    hook: Arc<OnceLock<CommitHook>>,
+    counters: Arc<Counters>,
+    checkpointer: Checkpointer,
+    /// The current group: its stamp, what it will add, and who waits for it.
+    stamp: Timestamp,
+    overlay: Overlay,
+    pending: Vec<(Record, Reply)>,
+    body: Vec<u8>,
+}
+
+impl Machine for Writer {
+    type Input = Submission;
+
+    fn begin(&mut self) -> Stamp {
+        let state = &self.applier.state;
+        let last = state.last_stamp.load(Relaxed);
+        self.stamp = self.clock.now().max(Timestamp(last));
+        Stamp { created_at: self.stamp, marks: [state.turns.len(), state.contexts.len()] }
+    }
+
+    fn admit(&mut self, submission: Submission, batch: &mut Batch) -> Option<Submission> {
+        if self.overlay.holds(&submission.record) {
+            return Some(submission);
+        }
+        let state = &*self.applier.state;
+        match decide(&Pending { state, overlay: &self.overlay }, &submission.record) {
+            Decision::Do(plan) => self.log(submission, &plan, batch),
+            Decision::Settled(settled) => {
+                let certain = batch.is_empty()
+                    || matches!(decide(state, &submission.record), Decision::Settled(s) if s == settled);
+                if !certain {
+                    self.overlay.hold(&submission.record);
+                    return Some(submission);
+                }
+                (submission.reply)(answer(state, settled));
+            }
+        }
+        None
+    }
+
+    fn commit(&mut self, appended: &Appended, batch: &Batch) {
+        let blobs = batch.blobs().iter().zip(&appended.locators).map(|(blob, &locator)| BlobRow {
+            hash: blob.hash,
+            locator,
+            raw_len: blob.raw_len,
+            crc: blob.crc,
+            stored_len: blob.bytes.len() as u32,
+            form: blob.form,
+        });
+        self.applier.begin_frame(self.stamp, blobs);
+        let mut answers = Vec::with_capacity(self.pending.len());
+        for (record, reply) in self.pending.drain(..) {
+            answers.push((reply, self.applier.apply(self.stamp, &record)));
+        }
+        self.overlay.clear();
+        self.counters.groups.fetch_add(1, Relaxed);
+        self.counters.commands.fetch_add(answers.len() as u64, Relaxed);
+        if let Some(hook) = self.hook.get() {
+            hook(self.applier.state.events.len());
+        }
+        // Newest first: whoever waits for the oldest of its answers finds all of them when it wakes.
+        for (reply, outcome) in answers.into_iter().rev() {
+            reply(outcome);
+        }
+    }
+
+    fn abort(&mut self, error: &AppendError) {
+        self.counters.poisoned.fetch_or(matches!(error, AppendError::Poisoned(_)), Relaxed);
+        self.overlay.clear();
+        for (_, reply) in self.pending.drain(..).rev() {
+            reply(Err(match error {
+                AppendError::NoSpace => Refusal::NoSpace,
+                AppendError::Poisoned(why) => Refusal::Poisoned(why.clone()),
+            }));
+        }
+    }
+
+    fn poisoned(&mut self, _error: &AppendError) {
+        self.counters.poisoned.store(true, Relaxed);
+    }
+
+    fn idle(&mut self) {
+        self.checkpointer.consider(&mut self.applier);
+    }
+
+    fn finish(&mut self) {
+        self.checkpointer.finish(&mut self.applier);
+    }
+}
+
+impl Writer {
+    pub(crate) fn new(
+        applier: Applier,
+        clock: Arc<dyn Clock>,
+        hook: Arc<OnceLock<CommitHook>>,
+        counters: Arc<Counters>,
+        checkpointer: Checkpointer,
+    ) -> Self {
+        let (stamp, overlay) = (Timestamp::default(), Overlay::default());
+        let (pending, body) = (Vec::new(), Vec::new());
+        Self { applier, clock, hook, counters, checkpointer, stamp, overlay, pending, body }
+    }
+
+    fn log(&mut self, mut submission: Submission, plan: &Plan, batch: &mut Batch) {
+        resolve(&mut submission.record, plan);
+        for (name, blob) in names(&mut submission.record).zip(submission.blobs) {
+            name.in_frame = self.bring(blob, batch);
+        }
+        self.overlay.absorb(&self.applier.state, &submission.record, plan);
+        self.body.clear();
+        let kind = submission.record.encode(&mut self.body);
+        batch.push_command(kind, VERSION, &self.body);
+        self.pending.push((submission.record, submission.reply));
+    }
+
+    /// Adds a blob to the batch unless the store or the batch has it; its place in the batch if it is there.
+    fn bring(&mut self, blob: NewBlob, batch: &mut Batch) -> Option<u32> {
+        if let Some(at) = self.overlay.blob(&blob.hash) {
+            return Some(at);
+        }
+        if self.applier.state.find_blob(&blob.hash).is_some() {
+            return None;
+        }
+        let at = batch.blobs().len() as u32;
+        self.overlay.add_blob(blob.hash, at);
+        let NewBlob { hash, raw_len, form, bytes, crc } = blob;
+        batch.push_blob(BlobRecord { hash, raw_len, form, crc, bytes });
+        Some(at)
+    }
+}
+
+/// Notes in the record what the plan says about places.
+fn resolve(record: &mut Record, plan: &Plan) {
+    if let (Record::Append { parts, .. }, Plan::Append { places, .. }) = (record, plan) {
+        for (part, place) in parts.iter_mut().zip(places) {
+            part.parent = place.parent;
+            part.depth = place.depth;
+        }
+    }
+}
+
+/// The names of the blobs that a submission brings, in its order.
+fn names(record: &mut Record) -> Box<dyn Iterator<Item = &mut BlobName> + '_> {
+    match record {
+        Record::Append { parts, .. } => {
+            Box::new(parts.iter_mut().flat_map(|part| &mut part.turns).map(|turn| &mut turn.payload))
+        }
+        Record::PutBlob { blob } => Box::new(std::iter::once(blob)),
+        _ => Box::new(std::iter::empty()),
+    }
+}
+
+/// Parts what is logged as a command from what is logged as blobs.
+fn split(command: Command) -> (Record, Vec<NewBlob>) {
+    match command {
+        Command::CreateContext(new) => {
+            (Record::Create { base: new.base, labels: new.labels, key: new.key }, vec![])
+        }
+        Command::Append(append) => split_append(append),
+        Command::AttachFs { turn, root } => (Record::AttachFs { turn, root }, vec![]),
+        Command::PutBlob(blob) => (Record::PutBlob { blob: name_of(&blob) }, vec![blob]),
+        Command::PutBundle { id, json } => (Record::PutBundle { id, json }, vec![]),
+        Command::SetLabels { context, labels } => (Record::SetLabels { context, labels }, vec![]),
+    }
+}
+
+fn split_append(append: Append) -> (Record, Vec<NewBlob>) {
+    let mut blobs = Vec::with_capacity(1);
+    let parts = append.parts.into_iter().map(|part| split_part(part, &mut blobs)).collect();
+    (Record::Append { parts, key: append.key, strict: append.strict }, blobs)
+}
+
+fn split_part(part: AppendPart, blobs: &mut Vec<NewBlob>) -> Part {
+    let turns = part.turns.into_iter().map(|turn| {
+        let payload = name_of(&turn.payload);
+        blobs.push(turn.payload);
+        TurnRecord { declared: turn.declared, encoding: turn.encoding, payload, fs_root: turn.fs_root }
+    });
+    Part {
+        context: part.context,
+        sent_parent: part.parent,
+        expected_head: part.expected_head,
+        parent: None,
+        depth: 0,
+        turns: turns.collect(),
+    }
+}
+
+fn name_of(blob: &NewBlob) -> BlobName {
+    BlobName { hash: blob.hash, in_frame: None }
+}
