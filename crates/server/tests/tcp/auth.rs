@@ -8,7 +8,11 @@ use turnkeep_wire::{Header, Text};
 use crate::support::{Server, status};
 
 fn hello(meta: &'static str) -> Request {
-    Request::Hello(Some(Hello { version: 1, tag: Text::from("test"), meta: Bytes::from_static(meta.as_bytes()) }))
+    Request::Hello(Some(Hello {
+        version: 1,
+        tag: Text::from("test"),
+        meta: Bytes::from_static(meta.as_bytes()),
+    }))
 }
 
 async fn guarded() -> Server {

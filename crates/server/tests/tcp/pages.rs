@@ -57,9 +57,12 @@ async fn pages_are_oldest_first_and_nearest_to_where_they_start() {
     assert_eq!(depths(&mut peer, &range(home, 4, 3)).await, [4, 5, 6]);
     assert_eq!(depths(&mut peer, &range(home, 9, 3)).await, [9]);
     assert_eq!(depths(&mut peer, &range(home, 10, 3)).await, [0_u32; 0]);
-    for missing in
-        [last(context(99), 1, METADATA), before(home, Some(99), 1), range(context(99), 0, 1), before(context(99), None, 1)]
-    {
+    for missing in [
+        last(context(99), 1, METADATA),
+        before(home, Some(99), 1),
+        range(context(99), 0, 1),
+        before(context(99), None, 1),
+    ] {
         assert_eq!(peer.ask_in_vain(&missing).await, 404, "{missing:?}");
     }
     server.stop().await;
@@ -92,11 +95,10 @@ async fn payloads_come_back_as_they_went_in_and_in_the_stored_form_on_request() 
     peer.append(append(home, "small")).await;
     peer.append(append(home, "")).await;
     let raw = items(&mut peer, &last(home, 3, PAYLOADS)).await;
-    assert_eq!(raw.iter().map(|item| item.payload.clone()).collect::<Vec<_>>(), [
-        compressible.clone(),
-        Bytes::from_static(b"small"),
-        Bytes::new()
-    ]);
+    assert_eq!(
+        raw.iter().map(|item| item.payload.clone()).collect::<Vec<_>>(),
+        [compressible.clone(), Bytes::from_static(b"small"), Bytes::new()]
+    );
     assert!(raw.iter().all(|item| item.compression == Compression::None));
     let options = ReadOptions { stored_form: true, ..PAYLOADS };
     let stored = items(&mut peer, &last(home, 3, options)).await;

@@ -112,7 +112,8 @@ async fn a_reader_that_falls_behind_is_told_where_to_resume_and_its_connection_g
     let turns = vec![sent(vec![b'x'; 4096]); 1000];
     for _ in 0..40 {
         let key = Bytes::new();
-        let batch = AppendBatch { context: home, parent: None, turns: turns.clone(), key, expected_head: None };
+        let batch =
+            AppendBatch { context: home, parent: None, turns: turns.clone(), key, expected_head: None };
         let response = writer.ask(&Request::AppendBatch(batch)).await;
         assert!(matches!(response, Response::BatchAppended(_)), "{response:?}");
     }
