@@ -1,1 +1,84 @@
-fn main() {}
+//! `turnkeep`, the one binary: reads the command line, sets up logging, runs a command, chooses the exit code.
+//!
+//! 0: done; 1: it did not work; 2: it was called wrongly. Results go to standard output, errors and
+//! the log to standard error.
+
+mod commands;
+mod config;
+mod data_dir;
+mod failure;
+mod http;
+mod local;
+mod names;
+mod output;
+mod progress;
+mod render;
+mod runtime;
+mod session;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use tracing_subscriber::EnvFilter;
+
+use crate::commands::App;
+use crate::config::{ReachFlags, process_environment};
+use crate::output::{ColorChoice, Output};
+
+/// The system of record for AI agents: a durable, branchable, typed turn store.
+///
+/// Commands talk to the running server of the data directory, or to --server; with no server they
+/// open the directory themselves.
+#[derive(Debug, Parser)]
+#[command(name = "turnkeep", version, max_term_width = 100, propagate_version = true)]
+#[command(after_help = "Examples:
+  turnkeep up                                    start the server, print the link
+  turnkeep ctx new --label agent=demo            make a context
+  echo '{\"text\":\"hi\"}' | turnkeep append 1 --type com.example.Note@1 --data -
+  turnkeep log 1 --graph                         its history, with branches
+
+Every setting can also be given as TURNKEEP_NAME in the environment or in the configuration file:
+`turnkeep config show` shows them all and where each comes from.")]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    reach: ReachFlags,
+    /// Print JSON: one object per line for lists, one object otherwise
+    #[arg(long, global = true, help_heading = "Global options")]
+    json: bool,
+    /// When to use colours
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t, global = true, help_heading = "Global options")]
+    color: ColorChoice,
+    /// Say more about what happens; twice for everything
+    #[arg(short, long, action = clap::ArgAction::Count, global = true, help_heading = "Global options")]
+    verbose: u8,
+    #[command(subcommand)]
+    command: commands::Command,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    start_log(cli.verbose);
+    let no_color = process_environment("NO_COLOR").is_some();
+    let mut app = App { reach: cli.reach, out: Output::stdout(cli.json, cli.color, no_color) };
+    let done = commands::run(&cli.command, &mut app).and_then(|()| app.out.flush());
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // What was found before the failure is still worth reading.
+            drop(app.out.flush());
+            failure::report(&error)
+        }
+    }
+}
+
+/// Logs to standard error: warnings, or what `TURNKEEP_LOG` or `--verbose` asks for.
+fn start_log(verbose: u8) {
+    let level = match verbose {
+        0 => "warn",
+        1 => "info",
+        _ => "debug",
+    };
+    let wanted = process_environment("TURNKEEP_LOG").unwrap_or_else(|| level.to_owned());
+    let filter = EnvFilter::try_new(&wanted).unwrap_or_else(|_| EnvFilter::new(level));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).init();
+}

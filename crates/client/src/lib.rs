@@ -1,1 +1,43 @@
-//! 
+//! The Rust client of the binary protocol.
+//!
+//! A [`Client`] is cheap to clone and multiplexes all its callers over one connection: requests are
+//! pipelined, writes coalesced, answers matched by request id. A lost connection is dialled again with
+//! growing pauses, and what is safe to repeat is repeated; what is not fails with
+//! [`Error::OutcomeUnknown`]. Everything in flight is bounded by [`Options`].
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), turnkeep_client::Error> {
+//! use turnkeep_client::{Client, Options, compose};
+//! use turnkeep_client::message::CreateContext;
+//! use turnkeep_types::{Compression, TypeRef};
+//!
+//! let options = Options { token: Some("…".to_owned()), ..Options::default() };
+//! let client = Client::connect("127.0.0.1:9009", options).await?;
+//! let context = client.create_context(CreateContext::default()).await?.context;
+//! let turn = compose::turn(&TypeRef::new("com.example.Note", 1), "\u{0}".into(), Compression::None)?;
+//! let mut append = compose::append(context, turn);
+//! append.key = "note-1".into();
+//! println!("turn {}", client.append(append).await?.turn);
+//! # Ok(())
+//! # }
+//! ```
+
+mod backoff;
+mod client;
+pub mod compose;
+mod connection;
+mod dial;
+mod error;
+mod history;
+mod options;
+mod pending;
+mod subscription;
+pub mod verify;
+
+pub use client::Client;
+pub use error::{Error, Lost, ServerError};
+pub use history::History;
+pub use options::{Options, Retry, Timeouts, Tls};
+pub use pending::{Answered, Pending};
+pub use subscription::Subscription;
+pub use turnkeep_wire::{ErrorCode, message};

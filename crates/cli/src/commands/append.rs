@@ -1,0 +1,112 @@
+//! `turnkeep append`: one turn onto a context.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Value, json};
+use turnkeep_types::{BlobHash, TypeRef};
+
+use super::App;
+use crate::failure::Failure;
+use crate::http::{Call, Http};
+use crate::names::{BlobName, ContextName, HeadName, TurnName};
+use crate::output::Style;
+use crate::render::turn::text_of;
+use crate::session::{Need, Session, read_input};
+
+/// Append a turn to a context
+///
+/// With --data the turn is JSON by field names, which the registry's type turns into msgpack. With
+/// --msgpack the bytes are kept as they are, whether the type is known or not. When the command
+/// returns, the turn is durable.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  echo '{\"role\":\"user\",\"text\":\"hi\"}' | turnkeep append 1 --type com.example.Message@1 --data -
+  turnkeep append ctx:1 --type com.example.Message@1 --data message.json --key step-17
+  turnkeep append 1 --type com.example.Blob@1 --msgpack payload.bin --expected-head turn:41
+  turnkeep append 1 --type com.example.Message@1 --data message.json --parent turn:7   (branches in place)")]
+pub(crate) struct Args {
+    /// The context
+    context: ContextName,
+    /// The turn's type and version
+    #[arg(long = "type", value_name = "TYPE@VERSION")]
+    declared: Option<TypeRef>,
+    #[command(flatten)]
+    payload: PayloadArgs,
+    /// Append onto this turn instead of the head
+    #[arg(long, value_name = "TURN")]
+    parent: Option<TurnName>,
+    /// Refuse unless this turn is the head; 0: unless the context is empty
+    #[arg(long, value_name = "TURN")]
+    expected_head: Option<HeadName>,
+    /// Idempotency key: the same key again gives the same turn
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+    /// Blob that is the root of a filesystem tree
+    #[arg(long, value_name = "HASH")]
+    fs_root: Option<BlobName>,
+}
+
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+struct PayloadArgs {
+    /// JSON by field names: a file, or - for standard input
+    #[arg(long, value_name = "FILE|-", requires = "declared")]
+    data: Option<PathBuf>,
+    /// Msgpack bytes: a file, or - for standard input
+    #[arg(long, value_name = "FILE|-")]
+    msgpack: Option<PathBuf>,
+}
+
+pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
+    let body = body(args)?;
+    let mut session = Session::open(&app.config()?, Need::Write).await?;
+    let done = append(&mut session.http, args.context, &body).await;
+    session.close().await;
+    let ack = done?;
+    if app.out.is_json() {
+        return app.out.json(&ack);
+    }
+    let turn = app.out.paint(Style::Id, &format!("turn:{}", text_of(&ack, "turn_id")));
+    let depth = ack.get("depth").and_then(Value::as_u64).unwrap_or_default();
+    app.out.line(format!("appended {turn} to ctx:{}, depth {depth}", args.context.0))
+}
+
+async fn append(http: &mut Http, context: ContextName, body: &Value) -> Result<Value> {
+    http.json(Call::post(format!("/v1/contexts/{}/turns", context.0), body)).await
+}
+
+fn body(args: &Args) -> Result<Value> {
+    let mut body = match (&args.payload.data, &args.payload.msgpack) {
+        (Some(path), _) => json!({ "data": read_json(path)? }),
+        (None, Some(path)) => json!({ "payload_b64": BASE64_STANDARD.encode(read_input(path)?) }),
+        (None, None) => return Err(Failure::usage("nothing to append: give --data or --msgpack").into()),
+    };
+    if let Some(declared) = &args.declared {
+        body["type_id"] = (&*declared.id).into();
+        body["type_version"] = declared.version.into();
+    }
+    let parent = args.parent.map(|parent| parent.0.to_string());
+    let head = args.expected_head.map(|head| turnkeep_types::TurnId::to_wire(head.0).to_string());
+    let root = args.fs_root.map(|root: BlobName| BlobHash::to_string(&root.0));
+    let fields = [
+        ("parent_turn_id", parent),
+        ("expected_head_turn_id", head),
+        ("idempotency_key", args.key.clone()),
+        ("fs_root_hash", root),
+    ];
+    for (name, value) in fields {
+        if let Some(value) = value {
+            body[name] = value.into();
+        }
+    }
+    Ok(body)
+}
+
+fn read_json(path: &Path) -> Result<Value> {
+    let bytes = read_input(path)?;
+    let value = serde_json::from_slice(&bytes).with_context(|| format!("{} is not JSON", path.display()));
+    value.map_err(|error| Failure::new(format!("{error:#}")).hint("--msgpack takes bytes that are no JSON").into())
+}

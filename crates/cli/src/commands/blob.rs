@@ -1,0 +1,80 @@
+//! `turnkeep blob`: bytes by their hash.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use bytes::Bytes;
+use clap::Subcommand;
+use turnkeep_types::BlobHash;
+
+use super::App;
+use crate::failure::Failure;
+use crate::http::{Call, Http};
+use crate::names::BlobName;
+use crate::session::{Need, Session, read_input};
+
+/// Keep bytes and get them back by their hash
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  turnkeep blob put picture.png
+  turnkeep blob get HASH --output picture.png")]
+pub(crate) enum Command {
+    Put(PutArgs),
+    Get(GetArgs),
+}
+
+/// Keep a file's bytes; prints their hash
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  turnkeep blob put picture.png
+  tar c src | turnkeep blob put -")]
+pub(crate) struct PutArgs {
+    /// The file, or - for standard input
+    #[arg(value_name = "FILE|-")]
+    file: PathBuf,
+}
+
+/// Write a blob's bytes to standard output or to a file
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  turnkeep blob get HASH > picture.png
+  turnkeep blob get blob:HASH --output picture.png")]
+pub(crate) struct GetArgs {
+    /// The blob
+    #[arg(value_name = "HASH")]
+    blob: BlobName,
+    /// Write to this file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) async fn run(command: &Command, app: &mut App) -> Result<()> {
+    let need = if matches!(command, Command::Put(_)) { Need::Write } else { Need::Read };
+    let mut session = Session::open(&app.config()?, need).await?;
+    let done = match command {
+        Command::Put(args) => put(&mut session.http, &args.file, app).await,
+        Command::Get(args) => get(&mut session.http, args, app).await,
+    };
+    session.close().await;
+    done
+}
+
+async fn put(http: &mut Http, file: &Path, app: &mut App) -> Result<()> {
+    let bytes = Bytes::from(read_input(file)?);
+    let hash = BlobHash::of(&bytes);
+    let ack = http.json(Call::put(format!("/v1/blobs/{hash}"), "application/octet-stream", bytes)).await?;
+    if app.out.is_json() { app.out.json(&ack) } else { app.out.line(hash.to_string()) }
+}
+
+async fn get(http: &mut Http, args: &GetArgs, app: &mut App) -> Result<()> {
+    let hash = args.blob.0;
+    let (_, bytes) = http.bytes(Call::get(format!("/v1/blobs/{hash}"))).await?;
+    if BlobHash::of(&bytes) != hash {
+        let failure = Failure::new(format!("the bytes that came are not blob {hash}"));
+        return Err(failure.hint("check the store with `turnkeep verify`").into());
+    }
+    match &args.output {
+        Some(path) => std::fs::write(path, &bytes).with_context(|| format!("cannot write {}", path.display())),
+        None => app.out.bytes(&bytes),
+    }
+}

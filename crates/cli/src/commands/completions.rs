@@ -1,0 +1,25 @@
+//! `turnkeep completions`: what the shell may suggest.
+
+use anyhow::Result;
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use super::App;
+use crate::Cli;
+
+/// Print a completion script for a shell
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  turnkeep completions bash > ~/.local/share/bash-completion/completions/turnkeep
+  turnkeep completions zsh > ~/.zfunc/_turnkeep
+  turnkeep completions fish > ~/.config/fish/completions/turnkeep.fish")]
+pub(crate) struct Args {
+    /// The shell
+    shell: Shell,
+}
+
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "turnkeep", &mut script);
+    app.out.bytes(&script)
+}

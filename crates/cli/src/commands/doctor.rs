@@ -1,0 +1,103 @@
+//! `turnkeep doctor`: is this machine, this directory and this server fit for the work?
+
+mod directory;
+mod machine;
+mod server;
+
+use anyhow::Result;
+use serde_json::json;
+
+use super::App;
+use crate::data_dir::DataDir;
+use crate::failure::Unsound;
+use crate::output::Style;
+
+/// Check the data directory, the machine and the server
+///
+/// Every check says ok, warn or fail, and what to do. Changes nothing but a scratch file that measures
+/// how fast the disk syncs. Exits with 1 if a check fails.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  turnkeep doctor
+  turnkeep doctor --data ./store --json | jq 'select(.status != \"ok\")'")]
+pub(crate) struct Args {}
+
+/// How a check went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Status {
+    Ok,
+    Warn,
+    Fail,
+}
+
+impl Status {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warn => "warn",
+            Self::Fail => "fail",
+        }
+    }
+
+    fn style(self) -> Style {
+        match self {
+            Self::Ok => Style::Good,
+            Self::Warn => Style::Warning,
+            Self::Fail => Style::Bad,
+        }
+    }
+}
+
+/// One finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Finding {
+    check: &'static str,
+    status: Status,
+    message: String,
+    advice: Option<String>,
+}
+
+impl Finding {
+    fn ok(check: &'static str, message: impl Into<String>) -> Self {
+        Self { check, status: Status::Ok, message: message.into(), advice: None }
+    }
+
+    fn warn(check: &'static str, message: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { check, status: Status::Warn, message: message.into(), advice: Some(advice.into()) }
+    }
+
+    fn fail(check: &'static str, message: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { check, status: Status::Fail, message: message.into(), advice: Some(advice.into()) }
+    }
+}
+
+pub(crate) async fn run(_: &Args, app: &mut App) -> Result<()> {
+    let config = app.config()?;
+    let dir = DataDir::new(&config.data.value);
+    let running = server::running(&dir).await;
+    let mut findings = vec![directory::permissions(&dir), directory::token(&dir)];
+    findings.push(directory::lock(&dir, running.is_some()));
+    findings.push(server::reachable(&config, &dir, running.as_ref()).await);
+    findings.extend(server::ports(&config, running.is_some()).await);
+    findings.extend([machine::space(&dir), machine::sync_speed(&dir), machine::clock(&dir), machine::file_limit()]);
+    findings.push(directory::torn(&dir));
+    for finding in &findings {
+        print(finding, app)?;
+    }
+    let failed = findings.iter().any(|finding| finding.status == Status::Fail);
+    if failed { Err(Unsound.into()) } else { Ok(()) }
+}
+
+fn print(finding: &Finding, app: &mut App) -> Result<()> {
+    if app.out.is_json() {
+        let Finding { check, status, message, advice } = finding;
+        let line = json!({ "check": check, "status": status.word(), "message": message, "advice": advice });
+        return app.out.json(&line);
+    }
+    let word = app.out.paint(finding.status.style(), &format!("{:4}", finding.status.word()));
+    app.out.line(format!("{word}  {:12}  {}", finding.check, finding.message))?;
+    match &finding.advice {
+        Some(advice) => app.out.line(format!("                    {advice}")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,71 @@
+//! Checks of the data directory itself.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use turnkeep_journal::DataDirLock;
+
+use super::Finding;
+use crate::data_dir::DataDir;
+
+/// The directory is its owner's alone.
+pub(super) fn permissions(dir: &DataDir) -> Finding {
+    const CHECK: &str = "directory";
+    let path = dir.path().display();
+    match mode(dir.path()) {
+        Ok(mode) if mode & 0o077 == 0 => Finding::ok(CHECK, format!("{path}, mode {mode:o}")),
+        Ok(mode) => {
+            let advice = format!("others may read it: chmod 700 {path}");
+            Finding::warn(CHECK, format!("{path} has mode {mode:o}"), advice)
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Finding::warn(CHECK, format!("{path} is not there yet"), "`turnkeep up` makes it")
+        }
+        Err(error) => Finding::fail(CHECK, format!("{path}: {error}"), "check who owns it, or name another with --data DIR"),
+    }
+}
+
+/// The token is its owner's alone.
+pub(super) fn token(dir: &DataDir) -> Finding {
+    const CHECK: &str = "token";
+    let path = dir.path().join("token");
+    match mode(&path) {
+        Ok(mode) if mode & 0o077 == 0 => Finding::ok(CHECK, format!("{}, mode {mode:o}", path.display())),
+        Ok(mode) => {
+            let advice = format!("others may read it: delete it and start the server again, or chmod 600 {}", path.display());
+            Finding::fail(CHECK, format!("{} has mode {mode:o}", path.display()), advice)
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Finding::ok(CHECK, "none yet; the first start makes one"),
+        Err(error) => Finding::fail(CHECK, format!("{}: {error}", path.display()), "check who owns it"),
+    }
+}
+
+/// Nobody holds the lock but a server that answers.
+pub(super) fn lock(dir: &DataDir, server_runs: bool) -> Finding {
+    const CHECK: &str = "lock";
+    if !dir.exists() {
+        return Finding::ok(CHECK, "free");
+    }
+    match DataDirLock::acquire(dir.path()) {
+        Ok(_lock) => Finding::ok(CHECK, "free"),
+        Err(_) if server_runs => Finding::ok(CHECK, "held by the running server"),
+        Err(error) => Finding::warn(CHECK, error.to_string(), "another command may be at work; if it hangs, end it"),
+    }
+}
+
+/// No unfinished writes were cut off.
+pub(super) fn torn(dir: &DataDir) -> Finding {
+    const CHECK: &str = "torn writes";
+    let files = fs::read_dir(dir.path().join("log/torn")).map_or(0, Iterator::count);
+    if files == 0 {
+        return Finding::ok(CHECK, "none");
+    }
+    let advice = "they were never acknowledged: keep them if you want to look into the crash, else delete them";
+    Finding::warn(CHECK, format!("{files} in {}", dir.path().join("log/torn").display()), advice)
+}
+
+fn mode(path: &Path) -> std::io::Result<u32> {
+    Ok(fs::metadata(path)?.permissions().mode() & 0o7777)
+}

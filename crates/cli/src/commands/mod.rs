@@ -1,0 +1,90 @@
+//! The commands: one file each, an `Args` whose docs are the help and a `run`.
+
+mod append;
+mod bench;
+mod blob;
+mod completions;
+mod config;
+mod ctx;
+mod doctor;
+mod export;
+mod import;
+mod log;
+mod registry;
+mod repair;
+mod show;
+mod stats;
+mod up;
+mod verify;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+use crate::config::{Config, ReachFlags, ServeFlags, process_environment};
+use crate::output::Output;
+use crate::runtime::block_on;
+
+/// What a command works with.
+pub(crate) struct App {
+    pub(crate) reach: ReachFlags,
+    pub(crate) out: Output,
+}
+
+impl App {
+    /// The configuration for a command that does not serve.
+    pub(crate) fn config(&self) -> Result<Config> {
+        self.config_with(&ServeFlags::default())
+    }
+
+    /// The configuration with the flags of a command that serves.
+    pub(crate) fn config_with(&self, serve: &ServeFlags) -> Result<Config> {
+        Config::resolve(&self.reach, serve, &process_environment)
+    }
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Up(up::Args),
+    #[command(subcommand)]
+    Ctx(ctx::Command),
+    Log(log::Args),
+    Append(append::Args),
+    Show(show::Args),
+    #[command(subcommand)]
+    Blob(blob::Command),
+    #[command(subcommand)]
+    Registry(registry::Command),
+    Stats(stats::Args),
+    Verify(verify::Args),
+    Repair(repair::Args),
+    Export(export::Args),
+    Import(import::Args),
+    Bench(bench::Args),
+    Doctor(doctor::Args),
+    #[command(subcommand)]
+    Config(config::Command),
+    Completions(completions::Args),
+}
+
+/// Runs the command.
+pub(crate) fn run(command: &Command, app: &mut App) -> Result<()> {
+    match command {
+        Command::Up(args) => block_on(up::run(args, app)),
+        Command::Ctx(command) => block_on(ctx::run(command, app)),
+        Command::Log(args) => block_on(log::run(args, app)),
+        Command::Append(args) => block_on(append::run(args, app)),
+        Command::Show(args) => block_on(show::run(args, app)),
+        Command::Blob(command) => block_on(blob::run(command, app)),
+        Command::Registry(command) => block_on(registry::run(command, app)),
+        Command::Stats(args) => block_on(stats::run(args, app)),
+        Command::Verify(args) => verify::run(args, app),
+        Command::Repair(args) => repair::run(args, app),
+        Command::Export(args) => block_on(export::run(args, app)),
+        Command::Import(args) => import::run(args, app),
+        Command::Bench(args) => bench::run(args, app.out.is_json()),
+        Command::Doctor(args) => block_on(doctor::run(args, app)),
+        Command::Config(command) => config::run(command, app),
+        Command::Completions(args) => completions::run(args, app),
+    }
+}

@@ -1,0 +1,85 @@
+//! `turnkeep show`: any object by its ref.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use turnkeep_types::{BlobHash, ObjectRef, TurnId};
+
+use super::{App, ctx};
+use crate::http::{Call, Http, Refused};
+use crate::names::parse_ref;
+use crate::output::bytes_text;
+use crate::render::turn::ShownTurn;
+use crate::render::{msgpack, printable};
+use crate::session::{Need, Session};
+
+/// Show a context, a turn or a blob
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  turnkeep show turn:345
+  turnkeep show ctx:12 --json
+  turnkeep show blob:af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262")]
+pub(crate) struct Args {
+    /// What to show: ctx:N, turn:N or blob:HASH
+    #[arg(value_name = "REF", value_parser = parse_ref)]
+    object: ObjectRef,
+}
+
+pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
+    let mut session = Session::open(&app.config()?, Need::Read).await?;
+    let http = &mut session.http;
+    let done = match args.object {
+        ObjectRef::Context(id) => show_context(http, &id.to_string(), app).await,
+        ObjectRef::Turn(id) => show_turn(http, id, app).await,
+        ObjectRef::Blob(hash) => show_blob(http, hash, app).await,
+    };
+    session.close().await;
+    done
+}
+
+async fn show_context(http: &mut Http, id: &str, app: &mut App) -> Result<()> {
+    let context = http.json(Call::get(format!("/v1/contexts/{id}"))).await?;
+    ctx::print(&context, app)
+}
+
+async fn show_turn(http: &mut Http, id: TurnId, app: &mut App) -> Result<()> {
+    let turn = fetch_turn(http, &id.to_string()).await?;
+    if app.out.is_json() {
+        return app.out.json(&turn);
+    }
+    let block = ShownTurn { turn: &turn, heads: &[] }.block(&app.out);
+    block.iter().try_for_each(|line| app.out.line(line))
+}
+
+/// A turn with its typed view where there is one, else with its bytes.
+pub(super) async fn fetch_turn(http: &mut Http, id: &str) -> Result<Value> {
+    let call = |view: &str| Call::get(format!("/v1/turns/{id}")).query("view", view);
+    let typed = http.json(call("both").query("include_unknown", 1)).await;
+    let projection_failed = |error: &anyhow::Error| {
+        error.downcast_ref::<Refused>().is_some_and(|refused| matches!(refused.status.as_u16(), 422 | 424 | 500))
+    };
+    match typed {
+        Err(error) if projection_failed(&error) => http.json(call("raw")).await,
+        other => other,
+    }
+}
+
+async fn show_blob(http: &mut Http, hash: BlobHash, app: &mut App) -> Result<()> {
+    let (_, bytes) = http.bytes(Call::get(format!("/v1/blobs/{hash}"))).await?;
+    if app.out.is_json() {
+        return app.out.json(&json!({ "content_hash_b3": hash.to_string(), "uncompressed_len": bytes.len() }));
+    }
+    let length = bytes_text(bytes.len() as u64);
+    app.out.pairs(&[("Blob", hash.to_string()), ("Length", length)])?;
+    app.out.line("")?;
+    match std::str::from_utf8(&bytes) {
+        Ok(text) if looks_like_text(text) => {
+            text.lines().try_for_each(|line| app.out.line(format!("    {}", printable(line))))
+        }
+        _ => app.out.line(format!("    {}", msgpack::text(&bytes))),
+    }
+}
+
+/// Whether a person would call it text. Short msgpack is often valid UTF-8 by accident.
+fn looks_like_text(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| !c.is_control() || matches!(c, '\n' | '\t' | '\r'))
+}

@@ -1,0 +1,95 @@
+//! `turnkeep up`: the server.
+
+use anyhow::{Context, Result};
+use serde_json::json;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use turnkeep_store::Durability;
+
+use super::App;
+use crate::config::{Config, ServeFlags};
+use crate::data_dir::{DataDir, ServerNote};
+use crate::local::Local;
+use crate::output::Style;
+
+/// Start the server and print where it listens
+///
+/// Serves the binary protocol and HTTP on the data directory, which it makes if it is not there. The
+/// printed link opens the status page. Ctrl-C or SIGTERM finishes what is under way and ends it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  turnkeep up
+  turnkeep up --data ./store --http 127.0.0.1:8080
+  turnkeep up --listen 127.0.0.1:0 --http 127.0.0.1:0 --json    free ports, printed as JSON
+  turnkeep up --listen 0.0.0.0:9009 --http 0.0.0.0:9010 --tls-cert cert.pem --tls-key key.pem \\
+              --allow-host store.example.org")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    serve: ServeFlags,
+}
+
+pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
+    let config = app.config_with(&args.serve)?;
+    let dir = DataDir::new(std::path::absolute(&config.data.value).context("cannot name the data directory")?);
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for signals")?;
+    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for signals")?;
+    let local = Local::up(&config, &dir).await?;
+    let note = ServerNote {
+        pid: std::process::id(),
+        http: local.http_addr().to_string(),
+        listen: local.tcp_addr().to_string(),
+        tls_cert: config.tls_cert.value.clone(),
+    };
+    let told = dir.leave_note(&note).and_then(|()| announce(&local, &config, &dir, app));
+    if told.is_ok() {
+        either(&mut interrupt, &mut terminate).await;
+        tracing::info!("stopping");
+    }
+    dir.remove_note();
+    tokio::select! {
+        () = local.stop() => {}
+        // Somebody who asks twice does not want to wait.
+        () = either(&mut interrupt, &mut terminate) => {}
+    }
+    told
+}
+
+async fn either(interrupt: &mut Signal, terminate: &mut Signal) {
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+}
+
+fn announce(local: &Local, config: &Config, dir: &DataDir, app: &mut App) -> Result<()> {
+    let durability = config.durability.value;
+    if app.out.is_json() {
+        let line = json!({
+            "pid": std::process::id(),
+            "data": dir.path(),
+            "listen": local.tcp_addr().to_string(),
+            "http": local.http_addr().to_string(),
+            "durability": if durability == Durability::Fsync { "fsync" } else { "os" },
+            "link": local.link(),
+        });
+        app.out.json(&line)?;
+        return app.out.flush();
+    }
+    let durability = match durability {
+        Durability::Fsync => "fsync: what is acknowledged survives kill -9 and power loss".to_owned(),
+        Durability::Os => app.out.paint(
+            Style::Warning,
+            "os: what is acknowledged survives kill -9, but power loss may take the last 100 ms",
+        ),
+    };
+    app.out.line(format!("turnkeep {} is up. Ctrl-C stops it.", env!("CARGO_PKG_VERSION")))?;
+    app.out.line("")?;
+    let scheme = if config.tls_cert.value.is_some() { "https" } else { "http" };
+    app.out.pairs(&[
+        ("Binary", local.tcp_addr().to_string()),
+        ("HTTP", format!("{scheme}://{}", local.http_addr())),
+        ("Data", dir.path().display().to_string()),
+        ("Durability", durability),
+        ("Open", app.out.paint(Style::Name, &local.link())),
+    ])?;
+    app.out.flush()
+}

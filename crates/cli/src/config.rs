@@ -1,0 +1,194 @@
+//! Configuration in two stages: what was said where (flags, environment, file), then one resolved value each.
+//!
+//! Flags win over `TURNKEEP_*` variables, those over the TOML file, that over the default. Every
+//! resolved value remembers where it came from, for `turnkeep config show`. Nothing below this module
+//! reads the environment. A value that does not parse is an error that names its place; so is a key
+//! in the file that means nothing.
+
+mod file;
+mod setting;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use turnkeep_store::Durability;
+use turnkeep_types::Limits;
+
+pub(crate) use setting::{Setting, Source};
+
+use crate::failure::Failure;
+use setting::Sources;
+
+/// Where a command finds its store. These flags work on every command.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ReachFlags {
+    /// Data directory [default: $XDG_DATA_HOME/turnkeep]
+    #[arg(long, value_name = "DIR", global = true, help_heading = "Global options")]
+    pub(crate) data: Option<PathBuf>,
+    /// HTTP address of a running server, such as 127.0.0.1:9010 or https://host:9010
+    #[arg(long, value_name = "ADDR", global = true, help_heading = "Global options")]
+    pub(crate) server: Option<String>,
+    /// Token for --server [default: the file `token` in the data directory]
+    #[arg(long, value_name = "TOKEN", global = true, hide_env_values = true, help_heading = "Global options")]
+    pub(crate) token: Option<String>,
+    /// PEM file of the authority that signed the server's certificate
+    #[arg(long, value_name = "FILE", global = true, help_heading = "Global options")]
+    pub(crate) tls_ca: Option<PathBuf>,
+    /// Configuration file [default: $XDG_CONFIG_HOME/turnkeep/config.toml]
+    #[arg(long, value_name = "FILE", global = true, help_heading = "Global options")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// How `turnkeep up` serves.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ServeFlags {
+    /// Address of the binary protocol [default: 127.0.0.1:9009]
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// Address of HTTP [default: 127.0.0.1:9010]
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) http: Option<SocketAddr>,
+    /// When an append is acknowledged: after fsync, or after it was handed to the OS [default: fsync]
+    #[arg(long, value_name = "fsync|os", value_parser = setting::parse_durability)]
+    pub(crate) durability: Option<Durability>,
+    /// Refuse turns whose type is not in the registry
+    #[arg(long)]
+    pub(crate) strict_types: bool,
+    /// Serve without a token; only on loopback addresses
+    #[arg(long)]
+    pub(crate) no_auth: bool,
+    /// PEM file with the server's certificate chain; TLS on both ports
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// PEM file with the certificate's private key
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Further Host name that HTTP requests may carry; may be repeated
+    #[arg(long, value_name = "HOST")]
+    pub(crate) allow_host: Vec<String>,
+    /// Origin of another web page that may call this server; may be repeated
+    #[arg(long, value_name = "ORIGIN")]
+    pub(crate) allow_origin: Vec<String>,
+}
+
+/// Every setting, resolved.
+#[derive(Debug, Clone)]
+pub(crate) struct Config {
+    /// The file that was read, or would have been.
+    pub(crate) file: PathBuf,
+    pub(crate) data: Setting<PathBuf>,
+    pub(crate) server: Setting<Option<String>>,
+    pub(crate) token: Setting<Option<String>>,
+    pub(crate) tls_ca: Setting<Option<PathBuf>>,
+    pub(crate) listen: Setting<SocketAddr>,
+    pub(crate) http: Setting<SocketAddr>,
+    pub(crate) durability: Setting<Durability>,
+    pub(crate) strict_types: Setting<bool>,
+    pub(crate) no_auth: Setting<bool>,
+    pub(crate) tls_cert: Setting<Option<PathBuf>>,
+    pub(crate) tls_key: Setting<Option<PathBuf>>,
+    pub(crate) allow_host: Setting<Vec<String>>,
+    pub(crate) allow_origin: Setting<Vec<String>>,
+    pub(crate) limits: Setting<Limits>,
+}
+
+/// The environment as a function, so that tests can give their own.
+pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// Reads the process's environment; a variable that is empty or not UTF-8 counts as absent.
+pub(crate) fn process_environment(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+impl Config {
+    /// Resolves everything from the flags, the environment and the file.
+    pub(crate) fn resolve(reach: &ReachFlags, serve: &ServeFlags, env: Environment<'_>) -> Result<Self> {
+        let path = file_path(reach, env)?;
+        let must_exist = reach.config.is_some() || env("TURNKEEP_CONFIG").is_some();
+        let raw = file::read(&path, must_exist)?;
+        let from = Sources { env, file: &path };
+        let limits = match raw.limits {
+            Some(limits) => Setting::new(limits.over(Limits::default()), Source::File(path.clone())),
+            None => Setting::new(Limits::default(), Source::Default),
+        };
+        let config = Self {
+            data: from.path("data", reach.data.clone(), raw.data)?.or_else(|| default_data(env))?,
+            server: from.text("server", reach.server.clone(), raw.server).optional(),
+            token: from.text("token", reach.token.clone(), None).optional(),
+            tls_ca: from.path("tls-ca", reach.tls_ca.clone(), raw.tls_ca)?.optional(),
+            listen: from.parsed("listen", serve.listen, raw.listen)?.or(loopback(9009)),
+            http: from.parsed("http", serve.http, raw.http)?.or(loopback(9010)),
+            durability: from
+                .with("durability", serve.durability, raw.durability, setting::parse_durability)?
+                .or(Durability::Fsync),
+            strict_types: from.switch("strict-types", serve.strict_types, raw.strict_types)?,
+            no_auth: from.switch("no-auth", serve.no_auth, raw.no_auth)?,
+            tls_cert: from.path("tls-cert", serve.tls_cert.clone(), raw.tls_cert)?.optional(),
+            tls_key: from.path("tls-key", serve.tls_key.clone(), raw.tls_key)?.optional(),
+            allow_host: from.list("allow-host", &serve.allow_host, raw.allow_host),
+            allow_origin: from.list("allow-origin", &serve.allow_origin, raw.allow_origin),
+            limits,
+            file: path.clone(),
+        };
+        config.check()?;
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.tls_cert.value.is_some() == self.tls_key.value.is_some() {
+            return Ok(());
+        }
+        let failure = Failure::usage("TLS needs a certificate and its key");
+        Err(failure.hint("give both --tls-cert and --tls-key, or neither").into())
+    }
+
+    /// Every setting as its name, its text and where it came from. The token's text is never shown.
+    pub(crate) fn rows(&self) -> Vec<(&'static str, String, &Source)> {
+        let token = self.token.as_ref().map(|token| token.as_ref().map(|_| "(set)".to_owned()));
+        vec![
+            ("data", setting::path_text(&self.data.value), &self.data.source),
+            ("server", setting::optional(self.server.value.clone()), &self.server.source),
+            ("token", setting::optional(token.value), &self.token.source),
+            ("tls_ca", setting::optional_path(self.tls_ca.value.as_ref()), &self.tls_ca.source),
+            ("listen", self.listen.value.to_string(), &self.listen.source),
+            ("http", self.http.value.to_string(), &self.http.source),
+            ("durability", setting::durability_text(self.durability.value).to_owned(), &self.durability.source),
+            ("strict_types", self.strict_types.value.to_string(), &self.strict_types.source),
+            ("no_auth", self.no_auth.value.to_string(), &self.no_auth.source),
+            ("tls_cert", setting::optional_path(self.tls_cert.value.as_ref()), &self.tls_cert.source),
+            ("tls_key", setting::optional_path(self.tls_key.value.as_ref()), &self.tls_key.source),
+            ("allow_host", self.allow_host.value.join(", "), &self.allow_host.source),
+            ("allow_origin", self.allow_origin.value.join(", "), &self.allow_origin.source),
+        ]
+    }
+}
+
+fn loopback(port: u16) -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], port))
+}
+
+fn file_path(reach: &ReachFlags, env: Environment<'_>) -> Result<PathBuf> {
+    if let Some(path) = reach.config.clone().or_else(|| env("TURNKEEP_CONFIG").map(PathBuf::from)) {
+        return Ok(path);
+    }
+    Ok(home(env, "XDG_CONFIG_HOME", ".config")?.join("turnkeep/config.toml"))
+}
+
+fn default_data(env: Environment<'_>) -> Result<PathBuf> {
+    Ok(home(env, "XDG_DATA_HOME", ".local/share")?.join("turnkeep"))
+}
+
+fn home(env: Environment<'_>, variable: &str, below_home: &str) -> Result<PathBuf> {
+    let named = env(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    let found = named.or_else(|| env("HOME").map(|home| PathBuf::from(home).join(below_home)));
+    found.ok_or_else(|| {
+        Failure::usage(format!("neither {variable} nor HOME is set"))
+            .hint("name the data directory with --data DIR and the configuration with --config FILE")
+            .into()
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,162 @@
+//! The data directory as the command line knows it: its permissions, its token, and the note that a
+//! running server leaves there.
+//!
+//! The directory is its owner's alone (0700), and so are the token and the note (0600). Both are
+//! written beside their place and renamed, so a reader finds a whole file or none.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+
+/// A data directory, whether it exists or not.
+#[derive(Debug, Clone)]
+pub(crate) struct DataDir {
+    path: PathBuf,
+}
+
+/// What a running server says about itself in `run/server.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ServerNote {
+    /// Its process.
+    pub(crate) pid: u32,
+    /// Its HTTP address.
+    pub(crate) http: String,
+    /// Its binary address.
+    pub(crate) listen: String,
+    /// The certificate that it shows, when it speaks TLS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) tls_cert: Option<PathBuf>,
+}
+
+impl DataDir {
+    pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether anything is there.
+    pub(crate) fn exists(&self) -> bool {
+        self.path.is_dir()
+    }
+
+    /// Whether a log is there.
+    pub(crate) fn has_log(&self) -> bool {
+        self.path.join("log").is_dir()
+    }
+
+    /// Makes the directory, for its owner alone.
+    pub(crate) fn create(&self) -> Result<()> {
+        private_dir(&self.path).with_context(|| format!("cannot create {}", self.path.display()))
+    }
+
+    /// The token, if there is one.
+    pub(crate) fn token(&self) -> Result<Option<String>> {
+        let path = self.path.join("token");
+        match fs::read_to_string(&path) {
+            Ok(text) => Ok(Some(text.trim().to_owned()).filter(|token| !token.is_empty())),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+        }
+    }
+
+    /// The token, made now if there is none.
+    pub(crate) fn ensure_token(&self) -> Result<String> {
+        if let Some(token) = self.token()? {
+            return Ok(token);
+        }
+        let mut random = [0; 32];
+        File::open("/dev/urandom")
+            .and_then(|mut source| source.read_exact(&mut random))
+            .context("cannot read random bytes for a token")?;
+        let token = hex::encode(random);
+        let path = self.path.join("token");
+        write_private(&path, format!("{token}\n").as_bytes())
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(token)
+    }
+
+    /// What the server that runs here, or ran here and was killed, says about itself.
+    pub(crate) fn note(&self) -> Option<ServerNote> {
+        let bytes = fs::read(self.note_path()).ok()?;
+        serde_json::from_slice(&bytes).ok()
+    }
+
+    /// Leaves a note.
+    pub(crate) fn leave_note(&self, note: &ServerNote) -> Result<()> {
+        let path = self.note_path();
+        let write = || {
+            private_dir(&self.path.join("run"))?;
+            write_private(&path, &serde_json::to_vec(note)?)
+        };
+        write().with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    /// Takes the note away.
+    pub(crate) fn remove_note(&self) {
+        if let Err(error) = fs::remove_file(self.note_path()) {
+            tracing::debug!(%error, "the note of the running server was not there");
+        }
+    }
+
+    /// The failure of a command that needs a store where there is none.
+    pub(crate) fn missing(&self) -> anyhow::Error {
+        Failure::new(format!("there is no store in {}", self.path.display()))
+            .hint("`turnkeep up` or `turnkeep ctx new` starts one; --data DIR names another directory, --server ADDR a running server")
+            .into()
+    }
+
+    fn note_path(&self) -> PathBuf {
+        self.path.join("run/server.json")
+    }
+}
+
+fn private_dir(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let beside = path.with_extension("new");
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&beside, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn directory_token_and_note_are_the_owners_alone() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = DataDir::new(temp.path().join("a/b"));
+        dir.create().unwrap();
+        let token = dir.ensure_token().unwrap();
+        assert_eq!(token.len(), 64);
+        assert_eq!(dir.ensure_token().unwrap(), token, "a token stays");
+        let note = ServerNote { pid: 1, http: "127.0.0.1:2".into(), listen: "127.0.0.1:3".into(), tls_cert: None };
+        dir.leave_note(&note).unwrap();
+        assert_eq!(dir.note(), Some(note));
+        assert_eq!(mode(dir.path()), 0o700);
+        assert_eq!(mode(&dir.path().join("token")), 0o600);
+        assert_eq!(mode(&dir.path().join("run")), 0o700);
+        assert_eq!(mode(&dir.path().join("run/server.json")), 0o600);
+        dir.remove_note();
+        assert_eq!(dir.note(), None);
+    }
+}

@@ -1,0 +1,66 @@
+//! How a command fails: a message, what to do next, and the exit code.
+
+use std::process::ExitCode;
+
+use crate::http::Refused;
+
+/// An error that knows what the person may do about it.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub(crate) struct Failure {
+    message: String,
+    hint: Option<String>,
+    usage: bool,
+}
+
+impl Failure {
+    /// Something did not work.
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None, usage: false }
+    }
+
+    /// The command was called wrongly.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None, usage: true }
+    }
+
+    /// Says what to do next.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// A command that did its work and found something wrong, which it has already said.
+#[derive(Debug, thiserror::Error)]
+#[error("the check found problems")]
+pub(crate) struct Unsound;
+
+/// Tells the person about an error and chooses the exit code.
+pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+    if is_broken_pipe(error) {
+        return ExitCode::SUCCESS;
+    }
+    if error.is::<Unsound>() {
+        return ExitCode::from(1);
+    }
+    eprintln!("error: {error:#}");
+    let failure = error.chain().find_map(|cause| cause.downcast_ref::<Failure>());
+    let refused = error.chain().find_map(|cause| cause.downcast_ref::<Refused>());
+    let hint = failure.and_then(|failure| failure.hint.as_deref());
+    if let Some(hint) = hint.or_else(|| refused.and_then(Refused::hint)) {
+        eprintln!("hint: {hint}");
+    }
+    ExitCode::from(if failure.is_some_and(|failure| failure.usage) { 2 } else { 1 })
+}
+
+/// Whether whoever read our output has gone, which is no failure of ours.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let io = error.downcast_ref::<OutputError>();
+    io.is_some_and(|error| error.0.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+/// Writing to standard output failed.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write to standard output: {0}")]
+pub(crate) struct OutputError(#[from] pub(crate) std::io::Error);

@@ -1,0 +1,222 @@
+//! A small HTTP client for the gateway: one connection, one request at a time, TLS when asked for.
+//!
+//! An answer that is an error becomes a [`Failure`] with the server's words and what to do about it.
+//! Bodies are bounded; what may be larger (exports, event streams) is read as a stream.
+
+mod connect;
+mod events;
+
+use anyhow::{Context, Result};
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::SendRequest;
+use hyper::header::{AUTHORIZATION, HOST};
+use hyper::{Method, Request, Response, StatusCode};
+use serde_json::Value;
+
+pub(crate) use connect::Target;
+pub(crate) use events::EventStream;
+
+
+/// The largest answer that is read into memory.
+const BODY_BYTES_MAX: usize = 256 << 20;
+
+/// A client of one server.
+pub(crate) struct Http {
+    target: Target,
+    connection: Option<SendRequest<Full<Bytes>>>,
+}
+
+/// A request on its way.
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    method: Method,
+    path: String,
+    query: Vec<(&'static str, String)>,
+    headers: Vec<(&'static str, String)>,
+    body: Bytes,
+}
+
+impl Call {
+    fn new(method: Method, path: impl Into<String>) -> Self {
+        Self { method, path: path.into(), query: Vec::new(), headers: Vec::new(), body: Bytes::new() }
+    }
+
+    /// Reads something.
+    pub(crate) fn get(path: impl Into<String>) -> Self {
+        Self::new(Method::GET, path)
+    }
+
+    /// Creates something from a JSON document.
+    pub(crate) fn post(path: impl Into<String>, body: &Value) -> Self {
+        let mut call = Self::new(Method::POST, path).header("content-type", "application/json");
+        call.body = body.to_string().into();
+        call
+    }
+
+    /// Puts bytes where they belong.
+    pub(crate) fn put(path: impl Into<String>, content_type: &str, body: Bytes) -> Self {
+        let mut call = Self::new(Method::PUT, path).header("content-type", content_type);
+        call.body = body;
+        call
+    }
+
+    /// Adds a query parameter.
+    pub(crate) fn query(mut self, name: &'static str, value: impl ToString) -> Self {
+        self.query.push((name, value.to_string()));
+        self
+    }
+
+    /// Adds a header.
+    pub(crate) fn header(mut self, name: &'static str, value: impl ToString) -> Self {
+        self.headers.push((name, value.to_string()));
+        self
+    }
+
+    fn uri(&self) -> String {
+        let mut uri = self.path.clone();
+        for (index, (name, value)) in self.query.iter().enumerate() {
+            uri.push(if index == 0 { '?' } else { '&' });
+            uri.push_str(name);
+            uri.push('=');
+            uri.push_str(&percent_encode(value));
+        }
+        uri
+    }
+}
+
+impl Http {
+    /// A client of the server at `target`; connects when first used.
+    pub(crate) fn new(target: Target) -> Self {
+        Self { target, connection: None }
+    }
+
+    /// Where the server is.
+    pub(crate) fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Sends a request and reads the JSON that answers it; `null` for an answer without a body.
+    pub(crate) async fn json(&mut self, call: Call) -> Result<Value> {
+        let bytes = self.bytes(call).await?.1;
+        if bytes.is_empty() {
+            return Ok(Value::Null);
+        }
+        serde_json::from_slice(&bytes).context("the server's answer is not JSON")
+    }
+
+    /// Sends a request and reads the bytes that answer it.
+    pub(crate) async fn bytes(&mut self, call: Call) -> Result<(StatusCode, Bytes)> {
+        let response = self.open(call).await?;
+        let status = response.status();
+        let body = Limited::new(response.into_body(), BODY_BYTES_MAX);
+        let body = body.collect().await.map_err(|error| anyhow::anyhow!("cannot read the server's answer: {error}"))?;
+        Ok((status, body.to_bytes()))
+    }
+
+    /// Sends a request and gives back the answer with its body unread. An error answer is a failure.
+    pub(crate) async fn open(&mut self, call: Call) -> Result<Response<Incoming>> {
+        let response = self.send(&call).await?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let status = response.status();
+        let body = Limited::new(response.into_body(), BODY_BYTES_MAX).collect().await;
+        let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+        Err(Refused::new(status, &body).into())
+    }
+
+    async fn send(&mut self, call: &Call) -> Result<Response<Incoming>> {
+        let mut sender = match self.connection.take() {
+            Some(sender) if sender.is_ready() => sender,
+            _ => connect::connect(&self.target).await?,
+        };
+        let request = self.request(call)?;
+        let response = sender.send_request(request).await;
+        let response = response.with_context(|| format!("the server at {} did not answer", self.target))?;
+        self.connection = Some(sender);
+        Ok(response)
+    }
+
+    fn request(&self, call: &Call) -> Result<Request<Full<Bytes>>> {
+        let mut request = Request::builder().method(call.method.clone()).uri(call.uri());
+        request = request.header(HOST, self.target.host());
+        if let Some(token) = self.target.token() {
+            request = request.header(AUTHORIZATION, format!("Bearer {token}"));
+        }
+        for (name, value) in &call.headers {
+            request = request.header(*name, value);
+        }
+        request.body(Full::new(call.body.clone())).context("cannot build the request")
+    }
+}
+
+/// The server's refusal.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub(crate) struct Refused {
+    /// The HTTP status.
+    pub(crate) status: StatusCode,
+    /// The canonical word.
+    pub(crate) code: String,
+    /// The server's sentence.
+    pub(crate) message: String,
+}
+
+impl Refused {
+    fn new(status: StatusCode, body: &[u8]) -> Self {
+        let parsed: Option<Value> = serde_json::from_slice(body).ok();
+        let field = |name: &str| {
+            let error = parsed.as_ref()?.get("error")?;
+            error.get(name)?.as_str().map(str::to_owned)
+        };
+        let code = field("code").unwrap_or_else(|| status.as_u16().to_string());
+        let message = field("message").unwrap_or_else(|| format!("the server answered {status}"));
+        Self { status, code, message }
+    }
+
+    /// What the person may do about it.
+    pub(crate) fn hint(&self) -> Option<&'static str> {
+        match self.code.as_str() {
+            "Unauthorized" => Some("give the server's token with --token, or the server's data directory with --data"),
+            "Forbidden" => Some("the server does not accept this host: start it with --allow-host, or use its own address"),
+            "FailedDependency" | "PreconditionFailed" => Some("publish the type first: turnkeep registry put BUNDLE.json"),
+            "TooManyRequests" => Some("the server is busy: try again in a moment"),
+            "Unavailable" => Some("restart the server; `turnkeep doctor` checks what may be wrong"),
+            "InsufficientStorage" => Some("free some space on the data directory's disk and try again"),
+            _ => None,
+        }
+    }
+}
+
+/// Encodes a text as one segment of a path, or as a value of a query.
+pub(crate) fn percent_encode(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => encoded.push(char::from(byte)),
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_encodes_its_query() {
+        let call = Call::get("/v1/x").query("a", "1 2").query("b", "#/é");
+        assert_eq!(call.uri(), "/v1/x?a=1%202&b=%23%2F%C3%A9");
+    }
+
+    #[test]
+    fn a_refusal_has_the_servers_words_or_at_least_its_status() {
+        let refused = Refused::new(StatusCode::NOT_FOUND, br#"{"error":{"code":"NotFound","message":"no","details":{}}}"#);
+        assert_eq!((refused.code.as_str(), refused.message.as_str()), ("NotFound", "no"));
+        let refused = Refused::new(StatusCode::BAD_GATEWAY, b"<html>");
+        assert_eq!(refused.message, "the server answered 502 Bad Gateway");
+    }
+}

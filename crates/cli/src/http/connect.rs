@@ -1,0 +1,168 @@
+//! Where a server is and how to get a connection to it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::rt::{Read, Write};
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use crate::failure::Failure;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The port of HTTP when the address names none.
+const DEFAULT_PORT: u16 = 9010;
+
+/// A server's address and what it takes to be let in.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    authority: String,
+    token: Option<String>,
+    /// Speaks TLS and trusts this file.
+    ca: Option<PathBuf>,
+}
+
+impl Target {
+    /// Reads an address: `HOST[:PORT]`, `http://HOST[:PORT]` or `https://HOST[:PORT]`.
+    pub(crate) fn parse(address: &str, token: Option<String>, ca: Option<PathBuf>) -> Result<Self> {
+        let (tls, rest) = match address.split_once("://") {
+            Some(("https", rest)) => (true, rest),
+            Some(("http", rest)) => (false, rest),
+            Some(_) => return Err(bad_address(address)),
+            None => (ca.is_some(), address),
+        };
+        let host = rest.trim_end_matches('/');
+        if host.is_empty() || host.contains(['/', '?', '#', '@', ' ']) {
+            return Err(bad_address(address));
+        }
+        if tls && ca.is_none() {
+            let failure = Failure::usage(format!("{address} speaks TLS, but nothing says whom to trust"));
+            return Err(failure.hint("name the authority's certificate with --tls-ca FILE").into());
+        }
+        let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+        let authority = if has_port { host.to_owned() } else { format!("{host}:{DEFAULT_PORT}") };
+        Ok(Self { authority, token, ca: ca.filter(|_| tls) })
+    }
+
+    /// The value of the Host header.
+    pub(crate) fn host(&self) -> &str {
+        &self.authority
+    }
+
+    pub(crate) fn token(&self) -> Option<&str> {
+        self.token.as_deref()
+    }
+
+    pub(crate) fn ca(&self) -> Option<&Path> {
+        self.ca.as_deref()
+    }
+
+    /// The same host at another port.
+    pub(crate) fn at_port(&self, port: u16) -> String {
+        format!("{}:{port}", self.bracketed_name())
+    }
+
+    /// The host without its port and brackets, as a certificate names it.
+    fn name(&self) -> &str {
+        self.bracketed_name().trim_start_matches('[').trim_end_matches(']')
+    }
+
+    fn bracketed_name(&self) -> &str {
+        self.authority.rsplit_once(':').map_or(self.authority.as_str(), |(name, _)| name)
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}", if self.ca.is_some() { "https" } else { "http" }, self.authority)
+    }
+}
+
+fn bad_address(address: &str) -> anyhow::Error {
+    Failure::usage(format!("`{address}` is not a server's address"))
+        .hint("expected HOST:PORT, http://HOST:PORT or https://HOST:PORT")
+        .into()
+}
+
+/// Opens a connection and starts the task that drives it, which ends with the connection.
+pub(super) async fn connect(target: &Target) -> Result<SendRequest<Full<Bytes>>> {
+    let dialled = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(&target.authority)).await;
+    let stream = match dialled {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => return Err(unreachable(target, &error.to_string())),
+        Err(_) => return Err(unreachable(target, "no answer")),
+    };
+    stream.set_nodelay(true)?;
+    match &target.ca {
+        None => drive(TokioIo::new(stream)).await,
+        Some(ca) => {
+            let name = ServerName::try_from(target.name().to_owned()).context("not a name that TLS knows")?;
+            let stream = TlsConnector::from(tls_config(ca)?).connect(name, stream).await;
+            drive(TokioIo::new(stream.with_context(|| format!("no TLS connection to {target}"))?)).await
+        }
+    }
+}
+
+fn unreachable(target: &Target, why: &str) -> anyhow::Error {
+    Failure::new(format!("cannot reach the server at {target}: {why}"))
+        .hint("start one with `turnkeep up`, or check the address given with --server")
+        .into()
+}
+
+async fn drive<S>(stream: S) -> Result<SendRequest<Full<Bytes>>>
+where
+    S: Read + Write + Unpin + Send + 'static,
+{
+    let (sender, connection) = handshake(stream).await.context("the server does not speak HTTP")?;
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(%error, "the HTTP connection ended");
+        }
+    });
+    Ok(sender)
+}
+
+fn tls_config(ca: &Path) -> Result<Arc<rustls::ClientConfig>> {
+    let read = || format!("cannot read the certificates in {}", ca.display());
+    let mut roots = rustls::RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(ca).with_context(read)? {
+        roots.add(certificate.with_context(read)?).with_context(read)?;
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    Ok(Arc::new(config.with_root_certificates(roots).with_no_client_auth()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(address: &str, ca: bool, expect: &str) {
+        let ca = ca.then(|| PathBuf::from("ca.pem"));
+        let target = Target::parse(address, None, ca).map_or_else(|e| e.to_string(), |t| t.to_string());
+        assert_eq!(target, expect, "{address}");
+    }
+
+    #[test]
+    fn an_address_may_name_its_scheme_and_port() {
+        check("127.0.0.1:80", false, "http://127.0.0.1:80");
+        check("http://localhost/", false, "http://localhost:9010");
+        check("box", true, "https://box:9010");
+        check("https://box:1", true, "https://box:1");
+        check("http://box:1", true, "http://box:1");
+        check("https://box", false, "https://box speaks TLS, but nothing says whom to trust");
+        check("[::1]:7", false, "http://[::1]:7");
+        for bad in ["", "ftp://x", "a/b", "http://"] {
+            check(bad, false, &format!("`{bad}` is not a server's address"));
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! A store that this process opens itself: the lock, the log, a server on it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+use anyhow::{Context, Result};
+use turnkeep_journal::{DataDirLock, FileStorage};
+use turnkeep_server::{Auth, Running, ServerConfig, TlsFiles, Token};
+use turnkeep_store::{Options, Store};
+use turnkeep_types::{Clock, Timestamp};
+
+use crate::config::Config;
+use crate::data_dir::DataDir;
+use crate::failure::Failure;
+
+/// An open store and its server.
+pub(crate) struct Local {
+    running: Running,
+    store: Store,
+    token: String,
+    /// Held until the store is closed.
+    _lock: DataDirLock,
+}
+
+/// The machine's clock.
+struct WallClock;
+
+impl Clock for WallClock {
+    fn now(&self) -> Timestamp {
+        #[expect(clippy::disallowed_methods, reason = "the composition root is where the clock comes from")]
+        let since = std::time::SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    }
+}
+
+impl Local {
+    /// Opens the directory for one command: on free ports of the loopback, always with the token.
+    pub(crate) async fn start(config: &Config, dir: &DataDir) -> Result<Self> {
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let server = ServerConfig { tcp_addr: any, http_addr: any, ..server_config(config) };
+        Self::serve(config, dir, ServerConfig { tls: None, ..server }, AuthMode::Token).await
+    }
+
+    /// Opens the directory and serves it as configured.
+    pub(crate) async fn up(config: &Config, dir: &DataDir) -> Result<Self> {
+        let auth = if config.no_auth.value { AuthMode::Off } else { AuthMode::Token };
+        Self::serve(config, dir, server_config(config), auth).await
+    }
+
+    async fn serve(config: &Config, dir: &DataDir, server: ServerConfig, auth: AuthMode) -> Result<Self> {
+        dir.create()?;
+        let lock = lock(dir).await?;
+        let token = dir.ensure_token()?;
+        let auth = match auth {
+            AuthMode::Token => Auth::Token(Token::new(&token)),
+            AuthMode::Off => Auth::Off,
+        };
+        let store = open(config, dir)?;
+        let serving = turnkeep_server::serve(ServerConfig { auth, ..server }, store.clone()).await;
+        match serving {
+            Ok(running) => Ok(Self { running, store, token, _lock: lock }),
+            Err(error) => {
+                store.close();
+                Err(Failure::new(error.to_string()).hint(SERVE_HINT).into())
+            }
+        }
+    }
+
+    pub(crate) fn http_addr(&self) -> SocketAddr {
+        self.running.http_addr()
+    }
+
+    pub(crate) fn tcp_addr(&self) -> SocketAddr {
+        self.running.tcp_addr()
+    }
+
+    pub(crate) fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// The address of the status page, with the token that opens it.
+    pub(crate) fn link(&self) -> String {
+        self.running.link()
+    }
+
+    /// Finishes what is under way, then closes the store and gives up the lock.
+    pub(crate) async fn stop(self) {
+        let Self { running, store, _lock, .. } = self;
+        running.shutdown().await;
+        if let Err(error) = tokio::task::spawn_blocking(move || store.close()).await {
+            tracing::error!(%error, "the store did not close");
+        }
+    }
+}
+
+const SERVE_HINT: &str = "--listen and --http choose other addresses; port 0 takes a free one";
+
+#[derive(Debug, Clone, Copy)]
+enum AuthMode {
+    Token,
+    Off,
+}
+
+fn server_config(config: &Config) -> ServerConfig {
+    let files = config.tls_cert.value.clone().zip(config.tls_key.value.clone());
+    ServerConfig {
+        tcp_addr: config.listen.value,
+        http_addr: config.http.value,
+        allow_hosts: config.allow_host.value.clone(),
+        allow_origins: config.allow_origin.value.clone(),
+        tls: files.map(|(cert, key)| TlsFiles { cert, key }),
+        strict_types: config.strict_types.value,
+        limits: config.limits.value.clone(),
+        data_dir: config.data.value.display().to_string(),
+        ..ServerConfig::default()
+    }
+}
+
+/// Takes the directory for this process alone.
+pub(crate) async fn lock(dir: &DataDir) -> Result<DataDirLock> {
+    match DataDirLock::acquire(dir.path()) {
+        Ok(lock) => Ok(lock),
+        Err(error) => {
+            let hint = match dir.note() {
+                Some(note) if note.is_alive().await => {
+                    format!("its server listens on {}: other commands reach it by themselves", note.http)
+                }
+                _ => "wait for the other command to end, or use another directory with --data DIR".to_owned(),
+            };
+            Err(Failure::new(error.to_string()).hint(hint).into())
+        }
+    }
+}
+
+fn open(config: &Config, dir: &DataDir) -> Result<Store> {
+    let storage = FileStorage::new(dir.path()).context("cannot open the data directory")?;
+    let options = Options { durability: config.durability.value, ..Options::default() };
+    Store::open(Arc::new(storage), options, Arc::new(WallClock)).map_err(|error| {
+        Failure::new(format!("cannot open the store in {}: {error}", dir.path().display()))
+            .hint("`turnkeep verify` lists what is damaged; `turnkeep repair` copies what is sound to a new directory")
+            .into()
+    })
+}

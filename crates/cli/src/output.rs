@@ -1,0 +1,166 @@
+//! Standard output: text for people, with colours only on a terminal, or JSON for programs.
+//!
+//! Everything that a command says goes through [`Output`], so that a reader who has gone ends the
+//! command quietly instead of with a panic.
+
+use std::io::{self, IsTerminal, Write};
+
+use anyhow::Result;
+use serde_json::Value;
+
+use crate::failure::OutputError;
+
+/// When to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub(crate) enum ColorChoice {
+    /// On a terminal, unless `NO_COLOR` is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// A part of a text that may be coloured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// An id, as git shows a commit.
+    Id,
+    /// A name of something, such as a context at a head.
+    Name,
+    /// Less important than what stands around it.
+    Faint,
+    /// All is well.
+    Good,
+    /// Worth a look.
+    Warning,
+    /// Something is wrong.
+    Bad,
+}
+
+impl Style {
+    fn code(self) -> &'static str {
+        match self {
+            Self::Id => "33",
+            Self::Name => "1;36",
+            Self::Faint => "2",
+            Self::Good => "32",
+            Self::Warning => "1;33",
+            Self::Bad => "1;31",
+        }
+    }
+}
+
+/// Where a command writes its results.
+pub(crate) struct Output {
+    out: Box<dyn Write + Send>,
+    json: bool,
+    color: bool,
+}
+
+impl Output {
+    /// Standard output.
+    pub(crate) fn stdout(json: bool, color: ColorChoice, no_color: bool) -> Self {
+        let color = match color {
+            ColorChoice::Auto => !json && !no_color && io::stdout().is_terminal(),
+            ColorChoice::Always => !json,
+            ColorChoice::Never => false,
+        };
+        Self { out: Box::new(io::BufWriter::new(io::stdout())), json, color }
+    }
+
+    /// Whether the command speaks JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// The text, coloured if colours are on.
+    pub(crate) fn paint(&self, style: Style, text: &str) -> String {
+        if self.color { format!("\x1b[{}m{text}\x1b[0m", style.code()) } else { text.to_owned() }
+    }
+
+    /// Writes one line of text.
+    pub(crate) fn line(&mut self, text: impl AsRef<str>) -> Result<()> {
+        writeln!(self.out, "{}", text.as_ref()).map_err(|error| OutputError(error).into())
+    }
+
+    /// Writes one JSON value on one line.
+    pub(crate) fn json(&mut self, value: &Value) -> Result<()> {
+        self.line(value.to_string())
+    }
+
+    /// Writes bytes as they are.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        self.out.write_all(bytes).map_err(|error| OutputError(error).into())
+    }
+
+    /// Hands everything written to the reader.
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        self.out.flush().map_err(|error| OutputError(error).into())
+    }
+
+    /// Writes names and values in two columns.
+    pub(crate) fn pairs(&mut self, pairs: &[(&str, String)]) -> Result<()> {
+        let width = pairs.iter().map(|(name, _)| name.len()).max().unwrap_or(0) + 1;
+        for (name, value) in pairs {
+            let name = format!("{name}:");
+            self.line(format!("{name:width$} {value}").trim_end())?;
+        }
+        Ok(())
+    }
+
+    /// Writes rows under a header, each column as wide as its widest cell.
+    pub(crate) fn table(&mut self, header: &[&str], rows: &[Vec<String>]) -> Result<()> {
+        let mut widths: Vec<usize> = header.iter().map(|cell| cell.len()).collect();
+        for row in rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.chars().count());
+            }
+        }
+        let head: Vec<String> = header.iter().map(|cell| (*cell).to_owned()).collect();
+        let head = columns(&head, &widths);
+        let head = self.paint(Style::Faint, &head);
+        self.line(head)?;
+        rows.iter().try_for_each(|row| self.line(columns(row, &widths)))
+    }
+}
+
+fn columns(row: &[String], widths: &[usize]) -> String {
+    let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
+    cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+}
+
+/// A number of bytes for people: `17 B`, `4.2 KiB`.
+#[expect(clippy::cast_precision_loss, reason = "shown with one digit after the point")]
+pub(crate) fn bytes_text(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut size = bytes as f64 / 1024.0;
+    let mut units = UNITS.iter();
+    let mut unit = units.next().unwrap_or(&"KiB");
+    for next in units {
+        if size < 1024.0 {
+            break;
+        }
+        size /= 1024.0;
+        unit = next;
+    }
+    format!("{size:.1} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_shown_in_the_largest_unit_that_fits() {
+        for (bytes, expect) in
+            [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1536, "1.5 KiB"), (64 << 20, "64.0 MiB"), (u64::MAX, "16384.0 PiB")]
+        {
+            assert_eq!(bytes_text(bytes), expect);
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! A progress bar on a terminal; nothing elsewhere.
+
+use std::io::{IsTerminal, stderr};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// A bar that counts bytes; without a total it only counts.
+pub(crate) fn bytes_bar(what: &'static str, total: Option<u64>, quiet: bool) -> ProgressBar {
+    let bar = match total {
+        Some(total) => ProgressBar::new(total),
+        None => ProgressBar::no_length(),
+    };
+    if quiet || !stderr().is_terminal() {
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+    }
+    let template = if total.is_some() {
+        "{msg} {bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta}"
+    } else {
+        "{msg} {bytes} {bytes_per_sec}"
+    };
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    bar.with_style(style).with_message(what)
+}

@@ -1,0 +1,173 @@
+//! A compact text of msgpack that no type describes: like JSON, with tags as they are.
+//!
+//! Bounded in depth, in elements and in length, whatever the bytes declare; what is cut ends in `…`,
+//! and bytes that are not msgpack are shown as hex.
+
+use rmp::Marker;
+use rmp::decode;
+
+use super::{printable, shorten};
+
+const NESTING_MAX: usize = 16;
+const TEXT_CHARS_MAX: usize = 2000;
+const BYTES_SHOWN_MAX: usize = 32;
+
+/// Shows a payload: its msgpack, or its bytes if it is none.
+pub(crate) fn text(payload: &[u8]) -> String {
+    if payload.is_empty() {
+        return "(empty)".to_owned();
+    }
+    let mut rest = payload;
+    let mut shown = String::new();
+    match value(&mut rest, &mut shown, NESTING_MAX) {
+        Ok(()) if rest.is_empty() => shown,
+        Err(Stop::Full) => shorten(&shown, TEXT_CHARS_MAX) + "…",
+        _ => format!("{} (not msgpack)", bytes(payload)),
+    }
+}
+
+/// Why showing ended early.
+enum Stop {
+    /// Not msgpack.
+    Bad,
+    /// Enough has been shown.
+    Full,
+}
+
+type Shown = Result<(), Stop>;
+
+impl<E> From<decode::ValueReadError<E>> for Stop
+where
+    E: decode::RmpReadErr,
+{
+    fn from(_: decode::ValueReadError<E>) -> Self {
+        Self::Bad
+    }
+}
+
+fn value(rest: &mut &[u8], out: &mut String, nesting: usize) -> Shown {
+    if out.len() > TEXT_CHARS_MAX || nesting == 0 {
+        return Err(Stop::Full);
+    }
+    let marker = rest.first().map(|byte| Marker::from_u8(*byte)).ok_or(Stop::Bad)?;
+    match marker {
+        Marker::Null => decode::read_nil(rest).map_err(Into::into).map(|()| out.push_str("null")),
+        Marker::True | Marker::False => decode::read_bool(rest).map_err(Into::into).map(|on| push(out, on)),
+        Marker::F32 => decode::read_f32(rest).map_err(Into::into).map(|number| push(out, number)),
+        Marker::F64 => decode::read_f64(rest).map_err(Into::into).map(|number| push(out, number)),
+        Marker::FixStr(_) | Marker::Str8 | Marker::Str16 | Marker::Str32 => {
+            let len = decode::read_str_len(rest)?;
+            take(rest, len).map(|text| out.push_str(&quoted(text)))
+        }
+        Marker::Bin8 | Marker::Bin16 | Marker::Bin32 => {
+            let len = decode::read_bin_len(rest)?;
+            take(rest, len).map(|blob| out.push_str(&bytes(blob)))
+        }
+        Marker::FixArray(_) | Marker::Array16 | Marker::Array32 => array(rest, out, nesting),
+        Marker::FixMap(_) | Marker::Map16 | Marker::Map32 => map(rest, out, nesting),
+        Marker::Reserved => Err(Stop::Bad),
+        Marker::FixExt1 | Marker::FixExt2 | Marker::FixExt4 | Marker::FixExt8 | Marker::FixExt16 => ext(rest, out),
+        Marker::Ext8 | Marker::Ext16 | Marker::Ext32 => ext(rest, out),
+        _ => integer(rest, out),
+    }
+}
+
+fn push(out: &mut String, value: impl std::fmt::Display) {
+    out.push_str(&value.to_string());
+}
+
+fn integer(rest: &mut &[u8], out: &mut String) -> Shown {
+    let before = *rest;
+    if let Ok(number) = decode::read_int::<i64, _>(rest) {
+        push(out, number);
+        return Ok(());
+    }
+    *rest = before;
+    let number = decode::read_int::<u64, _>(rest).map_err(|_| Stop::Bad)?;
+    push(out, number);
+    Ok(())
+}
+
+fn array(rest: &mut &[u8], out: &mut String, nesting: usize) -> Shown {
+    let count = decode::read_array_len(rest)?;
+    out.push('[');
+    for index in 0..count {
+        out.push_str(if index == 0 { "" } else { ", " });
+        value(rest, out, nesting - 1)?;
+    }
+    out.push(']');
+    Ok(())
+}
+
+fn map(rest: &mut &[u8], out: &mut String, nesting: usize) -> Shown {
+    let count = decode::read_map_len(rest)?;
+    out.push('{');
+    for index in 0..count {
+        out.push_str(if index == 0 { "" } else { ", " });
+        value(rest, out, nesting - 1)?;
+        out.push_str(": ");
+        value(rest, out, nesting - 1)?;
+    }
+    out.push('}');
+    Ok(())
+}
+
+fn ext(rest: &mut &[u8], out: &mut String) -> Shown {
+    let meta = decode::read_ext_meta(rest)?;
+    let data = take(rest, meta.size)?;
+    push(out, format_args!("ext({}, {})", meta.typeid, bytes(data)));
+    Ok(())
+}
+
+fn take<'a>(rest: &mut &'a [u8], len: u32) -> Result<&'a [u8], Stop> {
+    let (taken, left) = rest.split_at_checked(len as usize).ok_or(Stop::Bad)?;
+    *rest = left;
+    Ok(taken)
+}
+
+fn quoted(text: &[u8]) -> String {
+    match std::str::from_utf8(text) {
+        Ok(text) => format!("\"{}\"", printable(&shorten(text, TEXT_CHARS_MAX)).replace('"', "\\\"")),
+        Err(_) => bytes(text),
+    }
+}
+
+/// Bytes as hex, cut when they are many.
+fn bytes(bytes: &[u8]) -> String {
+    let shown = bytes.get(..BYTES_SHOWN_MAX.min(bytes.len())).unwrap_or_default();
+    let more = if bytes.len() > BYTES_SHOWN_MAX { format!("… ({} bytes)", bytes.len()) } else { String::new() };
+    format!("h'{}{more}'", hex::encode(shown))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(payload: &[u8], expect: &str) {
+        assert_eq!(text(payload), expect);
+    }
+
+    #[test]
+    fn msgpack_is_shown_like_json_and_anything_else_as_hex() {
+        check(b"", "(empty)");
+        check(&[0xc0], "null");
+        check(&[0x82, 1, 0xa2, b'h', b'i', 2, 0x93, 0xff, 0xc3, 0xc4, 1, 9], r#"{1: "hi", 2: [-1, true, h'09']}"#);
+        check(&[0xcf, 255, 255, 255, 255, 255, 255, 255, 255], "18446744073709551615");
+        check(&[0xd4, 5, 1], "ext(5, h'01')");
+        check(&[0xa3, b'a', 0x1b, b'"'], r#""a\u{1b}\"""#);
+        check(&[0xa2, 0xff, 0xfe], "h'fffe'");
+        check(&[0xc1], "h'c1' (not msgpack)");
+        check(&[1, 2], "h'0102' (not msgpack)");
+        check(&[0x92, 1], "h'9201' (not msgpack)");
+    }
+
+    #[test]
+    fn what_the_bytes_declare_is_not_believed() {
+        check(&[0xdd, 255, 255, 255, 255], "h'ddffffffff' (not msgpack)");
+        check(&[0xdb, 255, 255, 255, 255, 1], "h'dbffffffff01' (not msgpack)");
+        let deep = [vec![0x91; 100_000], vec![0xc0]].concat();
+        assert!(text(&deep).len() < 100);
+        let long = [vec![0xdc, 0x40, 0], vec![0xc0; 0x4000]].concat();
+        assert!(text(&long).chars().count() <= TEXT_CHARS_MAX + 10);
+    }
+}

@@ -1,0 +1,213 @@
+//! One turn as a block of lines, as one line, or beside a graph.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::Value;
+
+use super::{msgpack, printable, shorten};
+use crate::output::{Output, Style, bytes_text};
+
+/// How much of a turn fits in one line.
+const SUMMARY_CHARS_MAX: usize = 100;
+
+/// A turn as the gateway gives it, with what a log knows about it besides.
+pub(crate) struct ShownTurn<'a> {
+    pub(crate) turn: &'a Value,
+    /// The contexts whose head it is.
+    pub(crate) heads: &'a [String],
+}
+
+impl ShownTurn<'_> {
+    /// The turn's id as text.
+    pub(crate) fn id(&self) -> &str {
+        text_of(self.turn, "turn_id")
+    }
+
+    /// The turn as one line.
+    pub(crate) fn line(&self, out: &Output) -> String {
+        let id = out.paint(Style::Id, self.id());
+        let type_name = out.paint(Style::Faint, &type_text(self.turn));
+        let summary = shorten(&self.summary(), SUMMARY_CHARS_MAX);
+        format!("{id}{} {type_name} {summary}", self.heads_text(out))
+    }
+
+    /// The turn as a block: its head lines, an empty line, its content indented.
+    pub(crate) fn block(&self, out: &Output) -> Vec<String> {
+        let mut lines = vec![format!("{}{}", out.paint(Style::Id, &format!("turn {}", self.id())), self.heads_text(out))];
+        lines.extend(self.facts().into_iter().map(|(name, value)| format!("{:9}{value}", format!("{name}:"))));
+        lines.push(String::new());
+        lines.extend(self.content().iter().map(|line| format!("    {line}").trim_end().to_owned()));
+        lines
+    }
+
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let turn = self.turn;
+        let mut facts = vec![("Type", type_text(turn)), ("Context", format!("ctx:{}", text_of(turn, "context_id")))];
+        match text_of(turn, "parent_turn_id") {
+            "0" => {}
+            parent => facts.push(("Parent", format!("turn:{parent}"))),
+        }
+        facts.push(("Date", date_text(text_of(turn, "created_at"))));
+        let hash = text_of(turn, "content_hash_b3");
+        if let (false, Some(len)) = (hash.is_empty(), turn.get("uncompressed_len").and_then(Value::as_u64)) {
+            facts.push(("Payload", format!("{}, blob:{hash}", bytes_text(len))));
+        }
+        match text_of(turn, "fs_root_hash") {
+            "" => {}
+            root => facts.push(("Files", format!("blob:{root}"))),
+        }
+        facts
+    }
+
+    /// The turn's content: its fields by name, or what can be shown without a type.
+    fn content(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let Some(Value::Object(data)) = self.turn.get("data") {
+            lines.extend(data.iter().flat_map(|(name, value)| field(name, value)));
+        } else if let Some(payload) = payload(self.turn) {
+            lines.push(msgpack::text(&payload));
+        }
+        if let Some(Value::Object(unknown)) = self.turn.get("unknown") {
+            lines.extend(unknown.iter().map(|(tag, value)| format!("?{}: {}", printable(tag), inline(value))));
+        }
+        for warning in self.turn.get("warnings").and_then(Value::as_array).into_iter().flatten() {
+            lines.push(format!("warning: {}", printable(text_of(warning, "message"))));
+        }
+        let error = self.turn.get("error").filter(|error| !lacks_type(error));
+        if let Some(error) = error {
+            lines.push(format!("error: {}", printable(text_of(error, "message"))));
+        }
+        lines
+    }
+
+    fn summary(&self) -> String {
+        match self.turn.get("data") {
+            Some(Value::Object(data)) => {
+                let fields = data.iter().map(|(name, value)| format!("{}={}", printable(name), inline(value)));
+                fields.collect::<Vec<_>>().join(" ")
+            }
+            _ => payload(self.turn).map(|payload| msgpack::text(&payload)).unwrap_or_default(),
+        }
+    }
+
+    fn heads_text(&self, out: &Output) -> String {
+        if self.heads.is_empty() {
+            return String::new();
+        }
+        format!(" ({})", out.paint(Style::Name, &self.heads.join(", ")))
+    }
+}
+
+/// A field of an object, or the empty text.
+pub(crate) fn text_of<'a>(value: &'a Value, name: &str) -> &'a str {
+    value.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// `2026-01-31T12:00:00.000Z` as `2026-01-31 12:00:00 UTC`; any other text as it is.
+pub(crate) fn date_text(time: &str) -> String {
+    match time.split_once('T').map(|(date, clock)| (date, clock.get(..8))) {
+        Some((date, Some(clock))) if time.ends_with('Z') => format!("{date} {clock} UTC"),
+        _ => printable(time),
+    }
+}
+
+fn type_text(turn: &Value) -> String {
+    let declared = turn.get("declared_type").unwrap_or(&Value::Null);
+    match text_of(declared, "type_id") {
+        "" => "(no type)".to_owned(),
+        id => format!("{}@{}", printable(id), declared.get("type_version").and_then(Value::as_u64).unwrap_or_default()),
+    }
+}
+
+/// Whether a projection failed only because nobody published a type, which is no fault of the turn.
+fn lacks_type(error: &Value) -> bool {
+    matches!(text_of(error, "code"), "FailedDependency" | "MissingTypeHint")
+}
+
+fn payload(turn: &Value) -> Option<Vec<u8>> {
+    BASE64_STANDARD.decode(turn.get("bytes_b64")?.as_str()?).ok()
+}
+
+/// A field as lines: a text of several lines stands indented below its name.
+fn field(name: &str, value: &Value) -> Vec<String> {
+    let name = printable(name);
+    match value {
+        Value::String(text) if text.trim_end_matches('\n').contains('\n') => {
+            let lines = text.lines().map(|line| format!("    {}", printable(line)));
+            std::iter::once(format!("{name}:")).chain(lines).collect()
+        }
+        value => vec![format!("{name}: {}", inline(value))],
+    }
+}
+
+/// A value in one line: a text as it is, anything else as JSON.
+fn inline(value: &Value) -> String {
+    match value {
+        Value::String(text) => printable(text.trim_end_matches('\n')),
+        value => printable(&value.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::output::ColorChoice;
+
+    fn check(turn: &Value, line: &str, block: &[&str]) {
+        let out = Output::stdout(false, ColorChoice::Never, false);
+        let shown = ShownTurn { turn, heads: &["ctx:1".to_owned()] };
+        assert_eq!(shown.line(&out), line);
+        assert_eq!(shown.block(&out), block);
+    }
+
+    #[test]
+    fn a_typed_turn_shows_its_fields() {
+        let turn = json!({
+            "turn_id": "7", "parent_turn_id": "6", "depth": 6, "context_id": "1", "created_at": "2026-01-31T12:00:00.123Z",
+            "declared_type": {"type_id": "com.example.Message", "type_version": 1},
+            "data": {"role": "user", "text": "two\nlines\n", "count": 3}, "unknown": {"9": [1, 2]},
+        });
+        check(
+            &turn,
+            "7 (ctx:1) com.example.Message@1 role=user text=two\\u{a}lines count=3",
+            &[
+                "turn 7 (ctx:1)",
+                "Type:    com.example.Message@1",
+                "Context: ctx:1",
+                "Parent:  turn:6",
+                "Date:    2026-01-31 12:00:00 UTC",
+                "",
+                "    role: user",
+                "    text:",
+                "        two",
+                "        lines",
+                "    count: 3",
+                "    ?9: [1,2]",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_turn_of_an_unknown_type_shows_its_msgpack() {
+        let turn = json!({
+            "turn_id": "1", "parent_turn_id": "0", "depth": 0, "context_id": "1", "created_at": "2026-01-31T12:00:00.123Z",
+            "declared_type": {"type_id": "", "type_version": 0}, "content_hash_b3": "ab", "uncompressed_len": 3,
+            "bytes_b64": "gQEC", "error": {"code": "MissingTypeHint", "status": 422, "message": "no type"},
+        });
+        check(
+            &turn,
+            "1 (ctx:1) (no type) {1: 2}",
+            &[
+                "turn 1 (ctx:1)",
+                "Type:    (no type)",
+                "Context: ctx:1",
+                "Date:    2026-01-31 12:00:00 UTC",
+                "Payload: 3 B, blob:ab",
+                "",
+                "    {1: 2}",
+            ],
+        );
+    }
+}

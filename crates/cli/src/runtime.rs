@@ -1,0 +1,10 @@
+//! The asynchronous runtime of commands that need one. The server and everything that a command asks
+//! of it share it; on few cores one thread that moves bytes beats several.
+
+use anyhow::{Context, Result};
+
+/// Runs a command to its end.
+pub(crate) fn block_on(command: impl Future<Output = Result<()>>) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.context("cannot start the runtime")?.block_on(command)
+}

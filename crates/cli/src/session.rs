@@ -1,0 +1,133 @@
+//! How a command reaches a store: the server that it was told, the one that runs on the data
+//! directory, or one of its own.
+//!
+//! In every case the command then speaks HTTP to a server, so that each command has one
+//! implementation. A server of its own takes the directory's lock, listens on loopback with the
+//! directory's own token, and ends with the command.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use turnkeep_client::{Client, Options, Tls};
+
+use crate::config::Config;
+use crate::data_dir::{DataDir, ServerNote};
+use crate::failure::Failure;
+use crate::http::{Http, Target};
+use crate::local::Local;
+
+/// The largest file or standard input that a command reads into memory.
+const INPUT_BYTES_MAX: u64 = 256 << 20;
+
+/// Whether a command may start a store where there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// It only reads: without a store there is nothing to read.
+    Read,
+    /// It writes: a store is started.
+    Write,
+}
+
+/// A store within reach.
+pub(crate) struct Session {
+    /// The gateway.
+    pub(crate) http: Http,
+    binary: String,
+    local: Option<Local>,
+}
+
+impl Session {
+    /// Finds the store, or opens it.
+    pub(crate) async fn open(config: &Config, need: Need) -> Result<Self> {
+        let dir = DataDir::new(&config.data.value);
+        if let Some(address) = &config.server.value {
+            return Self::named(config, &dir, address);
+        }
+        if let Some(session) = Self::running(config, &dir).await? {
+            return Ok(session);
+        }
+        if need == Need::Read && !dir.has_log() {
+            return Err(dir.missing());
+        }
+        let local = Local::start(config, &dir).await?;
+        let target = Target::parse(&local.http_addr().to_string(), Some(local.token().to_owned()), None)?;
+        Ok(Self { http: Http::new(target), binary: local.tcp_addr().to_string(), local: Some(local) })
+    }
+
+    /// The server that the person named.
+    fn named(config: &Config, dir: &DataDir, address: &str) -> Result<Self> {
+        let token = match &config.token.value {
+            Some(token) => Some(token.clone()),
+            None => dir.token()?,
+        };
+        let target = Target::parse(address, token, config.tls_ca.value.clone())?;
+        let binary = target.at_port(config.listen.value.port());
+        Ok(Self { http: Http::new(target), binary, local: None })
+    }
+
+    /// The server that runs on the data directory, if one does.
+    async fn running(config: &Config, dir: &DataDir) -> Result<Option<Self>> {
+        let Some(note) = dir.note() else { return Ok(None) };
+        if !note.is_alive().await {
+            return Ok(None);
+        }
+        let token = match &config.token.value {
+            Some(token) => Some(token.clone()),
+            None => dir.token()?,
+        };
+        let target = note_target(&note, token, config.tls_ca.value.clone())?;
+        Ok(Some(Self { http: Http::new(target), binary: note.listen, local: None }))
+    }
+
+    /// A client of the binary protocol of the same server.
+    pub(crate) async fn client(&self) -> Result<Client> {
+        let target = self.http.target();
+        let tls = target.ca().map(|ca| Tls { ca_file: ca.to_owned(), server_name: None });
+        let token = target.token().map(str::to_owned);
+        let options = Options { token, tls, tag: "turnkeep-cli".to_owned(), ..Options::default() };
+        Client::connect(&self.binary, options).await.map_err(|error| {
+            Failure::new(error.to_string())
+                .hint("the binary port is taken from the running server, or from --listen and TURNKEEP_LISTEN with --server")
+                .into()
+        })
+    }
+
+    /// Ends the command's own server, if it has one.
+    pub(crate) async fn close(self) {
+        drop(self.http);
+        if let Some(local) = self.local {
+            local.stop().await;
+        }
+    }
+}
+
+/// Where the noted server is, with the certificate that it shows as the one to trust.
+fn note_target(note: &ServerNote, token: Option<String>, ca: Option<PathBuf>) -> Result<Target> {
+    let ca = note.tls_cert.clone().map(|shown| ca.unwrap_or(shown));
+    Target::parse(&note.http, token, ca)
+}
+
+impl ServerNote {
+    /// Whether somebody listens where the note says. A killed server leaves its note behind.
+    pub(crate) async fn is_alive(&self) -> bool {
+        let proc = PathBuf::from(format!("/proc/{}", self.pid));
+        let process = proc.exists() || !Path::new("/proc/self").exists();
+        process && tokio::net::TcpStream::connect(&self.http).await.is_ok()
+    }
+}
+
+/// Reads a file, or standard input for `-`.
+pub(crate) fn read_input(path: &Path) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = if path == Path::new("-") {
+        std::io::stdin().lock().take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes)
+    } else {
+        std::fs::File::open(path).and_then(|file| file.take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes))
+    };
+    read.with_context(|| format!("cannot read {}", path.display()))?;
+    if bytes.len() as u64 > INPUT_BYTES_MAX {
+        return Err(Failure::new(format!("{} is larger than {INPUT_BYTES_MAX} bytes", path.display())).into());
+    }
+    Ok(bytes)
+}

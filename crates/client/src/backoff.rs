@@ -1,0 +1,67 @@
+//! Pauses between tries: doubling, bounded, and jittered so that many clients do not return in step.
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+
+use crate::options::Retry;
+
+/// Counts the tries of one request.
+#[derive(Debug)]
+pub(crate) struct Backoff {
+    policy: Retry,
+    tries: u32,
+}
+
+impl Backoff {
+    pub(crate) fn new(policy: Retry) -> Self {
+        Self { policy, tries: 0 }
+    }
+
+    /// Waits before the next try; false when there is none.
+    pub(crate) async fn pause(&mut self) -> bool {
+        match self.next(random()) {
+            Some(pause) => tokio::time::sleep(pause).await,
+            None => return false,
+        }
+        true
+    }
+
+    /// Starts counting again, after something went well.
+    pub(crate) fn reset(&mut self) {
+        self.tries = 0;
+    }
+
+    fn next(&mut self, random: u32) -> Option<Duration> {
+        if self.tries >= self.policy.attempts_max {
+            return None;
+        }
+        let doubled = self.policy.first.saturating_mul(1 << self.tries.min(20));
+        self.tries += 1;
+        let half = doubled.min(self.policy.longest) / 2;
+        Some(half + half.mul_f64(f64::from(random) / f64::from(u32::MAX)))
+    }
+}
+
+/// A random number, from the seed that the standard library draws for its hash tables.
+#[expect(clippy::cast_possible_truncation, reason = "any 32 of the 64 bits will do")]
+fn random() -> u32 {
+    RandomState::new().hash_one(()) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_longest_and_end() {
+        let ms = Duration::from_millis;
+        let policy = Retry { attempts_max: 5, first: ms(100), longest: ms(500) };
+        let pauses = |random| {
+            let mut backoff = Backoff::new(policy);
+            std::iter::from_fn(|| backoff.next(random)).collect::<Vec<_>>()
+        };
+        assert_eq!(pauses(u32::MAX), [ms(100), ms(200), ms(400), ms(500), ms(500)]);
+        assert_eq!(pauses(0), [ms(50), ms(100), ms(200), ms(250), ms(250)]);
+        assert_eq!(Backoff::new(Retry::NEVER).next(0), None);
+    }
+}

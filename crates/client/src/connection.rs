@@ -1,0 +1,276 @@
+//! One live connection: a task that owns the socket, and the outbox through which callers reach it.
+//!
+//! A caller encodes its frame straight into the outbox and leaves a waiter under its request id; the
+//! task writes whatever has gathered with one write and hands each answer to its waiter. Invariant: a
+//! waiter is answered exactly once, and when the connection ends, every waiter learns why. After that
+//! nothing can be sent: the connection is never revived, the client dials a new one.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::BytesMut;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc, oneshot};
+use turnkeep_wire::message::ItemForm;
+use turnkeep_wire::{Frame, MsgType, Request, Response};
+
+use crate::error::{Error, Lost};
+
+/// The outbox keeps a written buffer for the next frames unless it grew beyond this.
+const SPARE_BYTES_MAX: usize = 1 << 20;
+/// Room asked for at a time when reading; a declared length is never trusted with more.
+const READ_BYTES: usize = 256 << 10;
+
+/// Who waits for the frames with one request id.
+pub(crate) enum Waiter {
+    /// One answer; the permits are given back with it.
+    Reply(oneshot::Sender<Result<Frame, Error>>, Permits),
+    /// A subscription's frames. When they are not taken in time the sender is dropped.
+    Stream(mpsc::Sender<Frame>),
+    /// Nobody; the answer is dropped.
+    Nobody,
+}
+
+/// What a request holds of the client's bounds while it is unanswered; HELLO holds nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Permits {
+    pub(crate) _request: Option<OwnedSemaphorePermit>,
+    pub(crate) _bytes: Option<OwnedSemaphorePermit>,
+}
+
+/// What the task needs to know about its bounds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    pub(crate) frame_bytes_max: usize,
+    pub(crate) answer_timeout: Duration,
+}
+
+/// The callers' side of a connection. Dropping it ends the task.
+pub(crate) struct Connection {
+    shared: Arc<Shared>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+struct Shared {
+    outbox: Mutex<Outbox>,
+    wake: Notify,
+    /// Counts reads, so that silence can be told from work.
+    reads: AtomicU64,
+}
+
+struct Outbox {
+    bytes: BytesMut,
+    next_id: u64,
+    waiters: HashMap<u64, Waiter>,
+    /// How many of the waiters wait for one answer: the ones for which a silent server is a dead one.
+    replies: usize,
+    lost: Option<Lost>,
+}
+
+impl Shared {
+    fn outbox(&self) -> MutexGuard<'_, Outbox> {
+        self.outbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Connection {
+    /// Starts the task that owns `stream`.
+    pub(crate) fn start<S>(stream: S, bounds: Bounds) -> Self
+    where
+        S: AsyncRead + AsyncWrite + Send + 'static,
+    {
+        let outbox = Outbox {
+            bytes: BytesMut::with_capacity(64 << 10),
+            next_id: 1,
+            waiters: HashMap::new(),
+            replies: 0,
+            lost: None,
+        };
+        let shared =
+            Arc::new(Shared { outbox: Mutex::new(outbox), wake: Notify::new(), reads: AtomicU64::new(0) });
+        let task = tokio::spawn(run(stream, Arc::clone(&shared), bounds));
+        Self { shared, task }
+    }
+
+    /// Queues a request; it is on its way when this returns.
+    pub(crate) fn send(&self, waiter: Waiter, request: &Request) -> Result<u64, Error> {
+        let mut outbox = self.shared.outbox();
+        if let Some(lost) = &outbox.lost {
+            return Err(Error::Lost(lost.clone()));
+        }
+        let id = outbox.push(waiter, request);
+        drop(outbox);
+        self.shared.wake.notify_one();
+        Ok(id)
+    }
+
+    /// Ends a subscription. Harmless if it has ended already.
+    pub(crate) fn cancel(&self, id: u64) {
+        self.shared.outbox().cancel(id);
+        self.shared.wake.notify_one();
+    }
+
+    /// Why the connection has ended, if it has.
+    pub(crate) fn lost(&self) -> Option<Lost> {
+        self.shared.outbox().lost.clone()
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.task.abort();
+        self.shared.end(&Lost::Closed);
+    }
+}
+
+impl Shared {
+    /// Tells every waiter why the connection ended.
+    fn end(&self, lost: &Lost) {
+        let mut outbox = self.outbox();
+        if outbox.lost.is_none() {
+            outbox.lost = Some(lost.clone());
+        }
+        let waiters = std::mem::take(&mut outbox.waiters);
+        outbox.replies = 0;
+        drop(outbox);
+        for waiter in waiters.into_values() {
+            if let Waiter::Reply(reply, _) = waiter {
+                // The caller may have stopped waiting.
+                drop(reply.send(Err(Error::Lost(lost.clone()))));
+            }
+        }
+    }
+
+    /// Hands a frame to whoever waits for it.
+    fn deliver(&self, answer: Frame) -> Result<(), Lost> {
+        let id = answer.header.req_id;
+        let is_error = answer.header.msg_type == MsgType::Error.to_wire();
+        let mut outbox = self.outbox();
+        match outbox.waiters.get(&id) {
+            Some(Waiter::Stream(frames)) => {
+                if frames.try_send(answer).is_err() {
+                    outbox.cancel(id);
+                    self.wake.notify_one();
+                } else if is_error {
+                    outbox.waiters.remove(&id);
+                }
+            }
+            Some(Waiter::Reply(..)) => outbox.reply(id, answer),
+            Some(Waiter::Nobody) => drop(outbox.waiters.remove(&id)),
+            None if is_error && id == 0 => return Err(refusal(answer)),
+            // A subscription that was given up may still speak for a moment.
+            None => tracing::debug!(id, "a frame that nobody waits for"),
+        }
+        Ok(())
+    }
+}
+
+/// Why the server is about to close the connection.
+fn refusal(frame: Frame) -> Lost {
+    match Response::decode(frame, ItemForm::Plain) {
+        Ok(Response::Error(failure)) => Lost::Refused((&failure).into()),
+        _ => Lost::Ended,
+    }
+}
+
+impl Outbox {
+    fn push(&mut self, waiter: Waiter, request: &Request) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        request.encode(id, &mut self.bytes);
+        self.replies += usize::from(matches!(waiter, Waiter::Reply(..)));
+        self.waiters.insert(id, waiter);
+        id
+    }
+
+    /// Gives up a subscription: its frames have no taker from now on.
+    fn cancel(&mut self, id: u64) {
+        if self.waiters.remove(&id).is_some() {
+            self.push(Waiter::Nobody, &Request::Cancel(id));
+        }
+    }
+
+    fn reply(&mut self, id: u64, answer: Frame) {
+        if let Some(Waiter::Reply(reply, permits)) = self.waiters.remove(&id) {
+            self.replies -= 1;
+            drop(permits);
+            // The caller may have stopped waiting.
+            drop(reply.send(Ok(answer)));
+        }
+    }
+}
+
+async fn run<S: AsyncRead + AsyncWrite>(stream: S, shared: Arc<Shared>, bounds: Bounds) {
+    let (reader, writer) = tokio::io::split(stream);
+    let ended = tokio::select! {
+        ended = read(reader, &shared, bounds) => ended,
+        ended = write(writer, &shared) => ended,
+        ended = watch(&shared, bounds.answer_timeout) => ended,
+    };
+    shared.end(&ended);
+}
+
+async fn write<W: AsyncWrite>(writer: W, shared: &Shared) -> Lost {
+    let mut writer = std::pin::pin!(writer);
+    let mut out = BytesMut::new();
+    loop {
+        shared.wake.notified().await;
+        // Lets callers that are about to send join this write.
+        tokio::task::yield_now().await;
+        std::mem::swap(&mut out, &mut shared.outbox().bytes);
+        if let Err(error) = writer.write_all(&out).await {
+            return Lost::io(error);
+        }
+        if let Err(error) = writer.flush().await {
+            return Lost::io(error);
+        }
+        if out.capacity() > SPARE_BYTES_MAX {
+            out = BytesMut::new();
+        }
+        out.clear();
+    }
+}
+
+async fn read<R: AsyncRead>(reader: R, shared: &Shared, bounds: Bounds) -> Lost {
+    let mut reader = std::pin::pin!(reader);
+    let mut buffer = BytesMut::with_capacity(READ_BYTES);
+    loop {
+        loop {
+            match Frame::take(&mut buffer, bounds.frame_bytes_max) {
+                Ok(Some(answer)) => {
+                    if let Err(lost) = shared.deliver(answer) {
+                        return lost;
+                    }
+                }
+                Ok(None) => break,
+                Err(error) => return error.into(),
+            }
+        }
+        buffer.reserve(READ_BYTES / 4);
+        match reader.read_buf(&mut buffer).await {
+            Ok(0) => return Lost::Ended,
+            Ok(_) => shared.reads.fetch_add(1, Ordering::Relaxed),
+            Err(error) => return Lost::io(error),
+        };
+    }
+}
+
+/// Ends when requests were unanswered and not one byte came for the whole time-out.
+async fn watch(shared: &Shared, timeout: Duration) -> Lost {
+    const TICKS: u32 = 4;
+    let mut tick = tokio::time::interval((timeout / TICKS).max(Duration::from_millis(1)));
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let (mut silent, mut reads_before) = (0, 0);
+    loop {
+        tick.tick().await;
+        let reads = shared.reads.load(Ordering::Relaxed);
+        let waiting = shared.outbox().replies > 0;
+        silent = if waiting && reads == reads_before { silent + 1 } else { 0 };
+        reads_before = reads;
+        if silent > TICKS {
+            return Lost::Silent(timeout);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Makes a connection: TCP, TLS when configured, HELLO. All of it within one time-out.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use turnkeep_wire::message::{Hello, ItemForm};
+use turnkeep_wire::{Request, Response, Text};
+
+use crate::connection::{Bounds, Connection, Permits, Waiter};
+use crate::error::Error;
+use crate::options::{Options, Tls};
+
+/// The protocol's version that this client speaks.
+const VERSION: u16 = 1;
+/// The server's log needs no longer name than this.
+const TAG_BYTES_MAX: usize = 256;
+
+/// Everything that is needed to dial, prepared once.
+pub(crate) struct Dialer {
+    addr: String,
+    hello: Request,
+    tls: Option<(TlsConnector, ServerName<'static>)>,
+    options: Options,
+}
+
+impl Dialer {
+    pub(crate) fn new(addr: &str, options: Options) -> Result<Self, Error> {
+        let tls = options.tls.as_ref().map(|tls| connector(addr, tls)).transpose()?;
+        let meta = match &options.token {
+            Some(token) => serde_json::json!({ "token": token }).to_string(),
+            None => "{}".to_owned(),
+        };
+        let tag: String = options.tag.chars().take(TAG_BYTES_MAX / 4).collect();
+        let hello = Hello { version: VERSION, tag: Text::from(tag), meta: Bytes::from(meta) };
+        Ok(Self { addr: addr.to_owned(), hello: Request::Hello(Some(hello)), tls, options })
+    }
+
+    /// Dials once.
+    pub(crate) async fn dial(&self) -> Result<Connection, Error> {
+        let dialled = tokio::time::timeout(self.options.timeouts.connect, self.greet()).await;
+        dialled.unwrap_or_else(|_| Err(self.failed(io::ErrorKind::TimedOut.into())))
+    }
+
+    async fn greet(&self) -> Result<Connection, Error> {
+        let stream = TcpStream::connect(&self.addr).await.map_err(|error| self.failed(error))?;
+        stream.set_nodelay(true).map_err(|error| self.failed(error))?;
+        let bounds = Bounds {
+            frame_bytes_max: self.options.frame_bytes_max,
+            answer_timeout: self.options.timeouts.answer,
+        };
+        let connection = match &self.tls {
+            None => Connection::start(stream, bounds),
+            Some((connector, name)) => {
+                let stream = connector.connect(name.clone(), stream).await;
+                Connection::start(stream.map_err(|error| self.failed(error))?, bounds)
+            }
+        };
+        let (reply, answer) = oneshot::channel();
+        connection.send(Waiter::Reply(reply, Permits::default()), &self.hello)?;
+        let frame = answer.await.map_err(|_| Error::Lost(crate::Lost::Closed))??;
+        match Response::decode(frame, ItemForm::Plain)? {
+            Response::Hello(_) => Ok(connection),
+            Response::Error(failure) => Err(Error::Server((&failure).into())),
+            other => Err(Error::WrongAnswer(other.msg_type().to_wire())),
+        }
+    }
+
+    fn failed(&self, error: io::Error) -> Error {
+        Error::Connect { addr: self.addr.clone(), source: Arc::new(error) }
+    }
+}
+
+fn connector(addr: &str, tls: &Tls) -> Result<(TlsConnector, ServerName<'static>), Error> {
+    let host = addr.rsplit_once(':').map_or(addr, |(host, _)| host);
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let name = tls.server_name.clone().unwrap_or_else(|| host.to_owned());
+    let name = ServerName::try_from(name).map_err(|error| Error::Tls(error.to_string()))?;
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| Error::Tls(error.to_string()))?
+        .with_root_certificates(roots(&tls.ca_file)?)
+        .with_no_client_auth();
+    Ok((TlsConnector::from(Arc::new(config)), name))
+}
+
+fn roots(file: &Path) -> Result<RootCertStore, Error> {
+    let failed = |error: &dyn std::fmt::Display| Error::Tls(format!("{}: {error}", file.display()));
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(file).map_err(|error| failed(&error))? {
+        let certificate = certificate.map_err(|error| failed(&error))?;
+        roots.add(certificate).map_err(|error| failed(&error))?;
+    }
+    Ok(roots)
+}

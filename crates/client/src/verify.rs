@@ -1,0 +1,79 @@
+//! Checks what came against its name, and undoes compression within bounds.
+
+use std::io::Read;
+
+use bytes::Bytes;
+use turnkeep_types::{BlobHash, Compression};
+use turnkeep_wire::message::Item;
+
+use crate::error::Error;
+
+/// The uncompressed payload of an item, whichever form it came in.
+pub fn payload(item: &Item) -> Result<Bytes, Error> {
+    match item.compression {
+        Compression::None => Ok(item.payload.clone()),
+        Compression::Zstd => decompress(item),
+    }
+}
+
+/// Checks an item's payload against its hash; an item without its payload passes.
+pub fn item(item: &Item) -> Result<(), Error> {
+    if item.payload.is_empty() && item.raw_len > 0 {
+        return Ok(());
+    }
+    bytes(item.hash, &payload(item)?)
+}
+
+/// Checks bytes against their hash.
+pub(crate) fn bytes(expected: BlobHash, bytes: &[u8]) -> Result<(), Error> {
+    let actual = BlobHash::of(bytes);
+    if actual == expected { Ok(()) } else { Err(Error::HashMismatch { expected, actual }) }
+}
+
+fn decompress(item: &Item) -> Result<Bytes, Error> {
+    let bad = |what: String| Error::BadPayload { hash: item.hash, what };
+    let limit = u64::from(item.raw_len);
+    let mut raw = Vec::new();
+    let decoder = zstd::stream::read::Decoder::with_buffer(&item.payload[..]);
+    let read = decoder.and_then(|decoder| decoder.take(limit + 1).read_to_end(&mut raw));
+    read.map_err(|error| bad(error.to_string()))?;
+    if raw.len() as u64 == limit {
+        Ok(raw.into())
+    } else {
+        Err(bad(format!("expected {limit} bytes, found {} or more", raw.len())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use turnkeep_types::TurnId;
+    use turnkeep_wire::Text;
+
+    use super::*;
+
+    fn zstd_item(raw: &[u8], raw_len: u32, payload: Vec<u8>) -> Item {
+        Item {
+            turn: TurnId::new(1).unwrap(),
+            parent: None,
+            depth: 0,
+            type_id: Text::default(),
+            type_version: 0,
+            encoding: 1,
+            compression: Compression::Zstd,
+            raw_len,
+            hash: BlobHash::of(raw),
+            payload: payload.into(),
+            extra: None,
+        }
+    }
+
+    #[test]
+    fn a_payload_must_have_its_length_and_its_hash() {
+        let raw = vec![7; 1000];
+        let packed = zstd::bulk::compress(&raw, 1).unwrap();
+        assert!(item(&zstd_item(&raw, 1000, packed.clone())).is_ok());
+        assert!(matches!(item(&zstd_item(&raw, 999, packed.clone())), Err(Error::BadPayload { .. })));
+        assert!(matches!(item(&zstd_item(b"x", 1000, packed)), Err(Error::HashMismatch { .. })));
+        assert!(matches!(item(&zstd_item(&raw, 1000, vec![1, 2, 3])), Err(Error::BadPayload { .. })));
+    }
+}

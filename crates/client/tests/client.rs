@@ -1,0 +1,287 @@
+//! The client against a scripted server: matching, repeating, giving up, resuming, bounds.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod fake;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use fake::{Act, Asked, connect, error, options, serve};
+use turnkeep_client::message::{
+    AppendTurn, ContextHead, CreateContext, Delivery, GetLast, Item, ReadOptions, Subscribe, TurnAck,
+};
+use turnkeep_client::{Client, Error, ErrorCode, Lost, Options, Timeouts, compose};
+use turnkeep_types::{BlobHash, Compression, ContextId, TurnId, TypeRef};
+use turnkeep_wire::{Request, Response, Text};
+
+fn context(number: u64) -> ContextId {
+    ContextId::new(number).unwrap()
+}
+
+fn append(payload: &str, key: &str) -> AppendTurn {
+    let payload = Bytes::copy_from_slice(payload.as_bytes());
+    let turn = compose::turn(&TypeRef::new("t", 1), payload, Compression::None).unwrap();
+    AppendTurn { key: Bytes::copy_from_slice(key.as_bytes()), ..compose::append(context(1), turn) }
+}
+
+fn ack(append: &AppendTurn, turn: u64) -> Response {
+    let turn = TurnId::new(turn).unwrap();
+    Response::TurnAppended(TurnAck { context: append.context, turn, depth: 0, hash: append.turn.hash })
+}
+
+fn item(number: u64, payload: &[u8]) -> Item {
+    Item {
+        turn: TurnId::new(number).unwrap(),
+        parent: TurnId::new(number - 1),
+        depth: u32::try_from(number - 1).unwrap(),
+        type_id: Text::from("t"),
+        type_version: 1,
+        encoding: 1,
+        compression: Compression::None,
+        raw_len: u32::try_from(payload.len()).unwrap(),
+        hash: BlobHash::of(payload),
+        payload: Bytes::copy_from_slice(payload),
+        extra: None,
+    }
+}
+
+fn delivery(position: u64) -> Response {
+    let delivery = Delivery { position, context: context(1), item: item(position, b"x") };
+    Response::Delivered { caught_up: false, delivery }
+}
+
+fn subscribe(after: u64) -> Subscribe {
+    Subscribe { context: None, after: Some(after), options: ReadOptions::default() }
+}
+
+#[tokio::test]
+async fn answers_find_their_requests_in_any_order() {
+    let mut held = Vec::new();
+    let addr = serve(move |asked: Asked| {
+        let Request::AppendTurn(append) = &asked.request else { panic!("only appends are sent") };
+        let turn = append.turn.payload.len() as u64;
+        held.push(Act::Send(asked.id, ack(append, turn)));
+        if held.len() == 50 { held.drain(..).rev().collect() } else { Vec::new() }
+    })
+    .await;
+    let client = connect(&addr).await;
+    let mut pending = Vec::new();
+    for size in 1..=50 {
+        pending.push((size, client.submit_append(append(&"x".repeat(size), "")).await.unwrap()));
+    }
+    for (size, pending) in pending {
+        assert_eq!(pending.await.unwrap().turn.get(), size as u64);
+    }
+}
+
+#[tokio::test]
+async fn a_lost_append_is_repeated_only_with_a_key() {
+    let appends = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&appends);
+    let addr = serve(move |asked: Asked| {
+        let Request::AppendTurn(append) = &asked.request else { panic!("only appends are sent") };
+        seen.fetch_add(1, Ordering::Relaxed);
+        if asked.connection % 2 == 1 { vec![Act::Hangup] } else { vec![Act::Send(asked.id, ack(append, 9))] }
+    })
+    .await;
+    let client = connect(&addr).await;
+    assert_eq!(client.append(append("a", "key")).await.unwrap().turn.get(), 9);
+    assert_eq!(appends.load(Ordering::Relaxed), 2);
+
+    let client = connect(&addr).await;
+    let lost = client.append(append("a", "")).await.unwrap_err();
+    assert!(matches!(lost, Error::OutcomeUnknown(_)), "{lost}");
+    assert!(!lost.is_retryable());
+    assert_eq!(appends.load(Ordering::Relaxed), 3);
+}
+
+/// How often a request is sent to a server that always answers with this code, and what it ends with.
+async fn tries(code: ErrorCode, ask: impl AsyncFn(&Client) -> Result<(), Error>) -> (usize, Error) {
+    let seen = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&seen);
+    let addr = serve(move |asked: Asked| {
+        count.fetch_add(1, Ordering::Relaxed);
+        vec![Act::Send(asked.id, error(code))]
+    })
+    .await;
+    let failed = ask(&connect(&addr).await).await.unwrap_err();
+    (seen.load(Ordering::Relaxed), failed)
+}
+
+#[tokio::test]
+async fn errors_that_may_pass_are_retried_where_that_is_safe() {
+    let read = async |client: &Client| client.head(context(1)).await.map(drop);
+    let keyed = async |client: &Client| client.append(append("a", "k")).await.map(drop);
+    let plain = async |client: &Client| client.append(append("a", "")).await.map(drop);
+    let create = async |client: &Client| client.create_context(CreateContext::default()).await.map(drop);
+    for (code, reads, keyeds, plains) in [
+        (ErrorCode::TooManyRequests, 4, 4, 4),
+        (ErrorCode::Unavailable, 4, 4, 1),
+        (ErrorCode::InsufficientStorage, 4, 4, 1),
+        (ErrorCode::NotFound, 1, 1, 1),
+        (ErrorCode::Conflict, 1, 1, 1),
+    ] {
+        let (tried, failed) = tries(code, read).await;
+        assert_eq!((tried, failed.code()), (reads, Some(code)));
+        assert_eq!(failed.is_retryable(), code.is_retryable());
+        assert_eq!(tries(code, keyed).await.0, keyeds, "{code:?} with a key");
+        assert_eq!(tries(code, plain).await.0, plains, "{code:?} without a key");
+        assert_eq!(tries(code, create).await.0, plains, "{code:?} on creation");
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_token_is_refused_at_once() {
+    let addr = serve(|_| Vec::new()).await;
+    let options = Options { token: Some("wrong".into()), ..options() };
+    let refused = Client::connect(&addr, options).await.err().unwrap();
+    assert_eq!(refused.code(), Some(ErrorCode::Unauthorized));
+    assert!(!refused.is_retryable());
+}
+
+#[tokio::test]
+async fn a_subscription_resumes_after_what_it_has_seen() {
+    let asked_after = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&asked_after);
+    let addr = serve(move |asked: Asked| {
+        let Request::Subscribe(subscribe) = &asked.request else { return Vec::new() };
+        let after = subscribe.after.unwrap();
+        seen.lock().unwrap().push(after);
+        let accepted = Act::Send(asked.id, Response::Subscribed { caught_up: false });
+        let events = (after + 1..=after + 2).map(|position| Act::Send(asked.id, delivery(position)));
+        std::iter::once(accepted).chain(events).chain([Act::Hangup]).collect()
+    })
+    .await;
+    let mut subscription = connect(&addr).await.subscribe(subscribe(0));
+    for position in 1..=6 {
+        assert_eq!(subscription.next().await.unwrap().position, position);
+    }
+    assert_eq!(*asked_after.lock().unwrap(), [0, 2, 4]);
+}
+
+#[tokio::test]
+async fn a_slow_reader_loses_nothing_and_blocks_nobody() {
+    let addr = serve(move |asked: Asked| match &asked.request {
+        Request::Subscribe(subscribe) => {
+            let after = subscribe.after.unwrap();
+            let accepted = Act::Send(asked.id, Response::Subscribed { caught_up: false });
+            let events = (after + 1..=20).map(|position| Act::Send(asked.id, delivery(position)));
+            std::iter::once(accepted).chain(events).collect()
+        }
+        Request::GetHead(context) => {
+            let head = ContextHead { context: *context, head: None, depth: 0 };
+            vec![Act::Send(asked.id, Response::Head(head))]
+        }
+        Request::Cancel(_) => vec![Act::Send(asked.id, Response::Cancelled)],
+        other => panic!("{other:?}"),
+    })
+    .await;
+    let client = Client::connect(&addr, Options { subscription_events_max: 3, ..options() }).await.unwrap();
+    let mut subscription = client.subscribe(subscribe(0));
+    for position in 1..=20 {
+        assert_eq!(subscription.next().await.unwrap().position, position);
+        // The connection serves other requests while the subscription's queue is full.
+        client.head(context(1)).await.unwrap();
+    }
+    assert_eq!(subscription.position(), Some(20));
+}
+
+#[tokio::test]
+async fn a_subscription_that_the_server_refuses_for_good_ends() {
+    let addr = serve(|asked: Asked| vec![Act::Send(asked.id, error(ErrorCode::NotFound))]).await;
+    let mut subscription = connect(&addr).await.subscribe(subscribe(0));
+    assert_eq!(subscription.next().await.unwrap_err().code(), Some(ErrorCode::NotFound));
+}
+
+#[tokio::test]
+async fn a_silent_server_is_a_lost_one() {
+    let addr = serve(|_| Vec::new()).await;
+    let timeouts = Timeouts { answer: Duration::from_millis(20), ..Timeouts::default() };
+    let client = Client::connect(&addr, Options { timeouts, ..options() }).await.unwrap();
+    let lost = client.head(context(1)).await.unwrap_err();
+    assert!(matches!(lost, Error::Lost(Lost::Silent(_))), "{lost}");
+}
+
+#[tokio::test]
+async fn a_frame_over_the_bound_ends_the_connection_before_it_is_read() {
+    let addr = serve(|_| {
+        let mut header = u32::MAX.to_le_bytes().to_vec();
+        header.resize(16, 0);
+        vec![Act::Bytes(header)]
+    })
+    .await;
+    let lost = connect(&addr).await.head(context(1)).await.unwrap_err();
+    assert!(matches!(lost, Error::Lost(Lost::FrameTooLong(_))), "{lost}");
+}
+
+#[tokio::test]
+async fn an_answer_to_another_question_is_no_answer() {
+    let addr = serve(|asked: Asked| vec![Act::Send(asked.id, Response::HasBlobs(vec![]))]).await;
+    let wrong = connect(&addr).await.head(context(1)).await.unwrap_err();
+    assert!(matches!(wrong, Error::WrongAnswer(16)), "{wrong}");
+}
+
+#[tokio::test]
+async fn no_more_than_the_bound_is_in_flight() {
+    let (release, released) = tokio::sync::oneshot::channel::<u64>();
+    let release = Mutex::new(Some(release));
+    let addr = serve(move |asked: Asked| {
+        let Request::AppendTurn(append) = &asked.request else { panic!("only appends are sent") };
+        // The first append is never answered.
+        if let Some(release) = release.lock().unwrap().take() {
+            release.send(asked.id).unwrap();
+            return Vec::new();
+        }
+        vec![Act::Send(asked.id, ack(append, 2))]
+    })
+    .await;
+    let client = Client::connect(&addr, Options { in_flight_max: 1, ..options() }).await.unwrap();
+    let first = client.submit_append(append("a", "")).await.unwrap();
+    released.await.unwrap();
+    let second = client.submit_append(append("b", ""));
+    tokio::select! {
+        biased;
+        _ = second => panic!("the second append was sent while the first was unanswered"),
+        () = tokio::task::yield_now() => {}
+    }
+    drop(first);
+    let big = Options { in_flight_bytes_max: 4096, ..options() };
+    let client = Client::connect(&addr, big).await.unwrap();
+    let refused = client.append(append(&"x".repeat(5000), "")).await.unwrap_err();
+    assert!(matches!(refused, Error::TooLarge { .. }), "{refused}");
+}
+
+#[tokio::test]
+async fn history_pages_back_to_the_root() {
+    let addr = serve(|asked: Asked| {
+        let Request::GetBefore(get) = &asked.request else { panic!("only pages are asked for") };
+        let newest = get.before.map_or(7, |turn| turn.get() - 1);
+        let oldest = newest.saturating_sub(2).max(1);
+        let items = (oldest..=newest).map(|number| item(number, b"x")).collect();
+        vec![Act::Send(asked.id, Response::Before(items))]
+    })
+    .await;
+    let mut history = connect(&addr).await.history(context(1), ReadOptions::default());
+    let mut turns = Vec::new();
+    while let Some(item) = history.next().await.unwrap() {
+        turns.push(item.turn.get());
+    }
+    assert_eq!(turns, [7, 6, 5, 4, 3, 2, 1]);
+}
+
+#[tokio::test]
+async fn damaged_payloads_are_noticed_when_asked_to() {
+    let addr = serve(|asked: Asked| {
+        let damaged = Item { payload: Bytes::from_static(b"y"), ..item(1, b"x") };
+        vec![Act::Send(asked.id, Response::Last(vec![damaged]))]
+    })
+    .await;
+    let get = GetLast { context: context(1), limit: 1, options: ReadOptions::default() };
+    let client = connect(&addr).await;
+    assert_eq!(client.last(get.clone()).await.unwrap().len(), 1);
+    let client = Client::connect(&addr, Options { verify_reads: true, ..options() }).await.unwrap();
+    let noticed = client.last(get).await.unwrap_err();
+    assert!(matches!(noticed, Error::HashMismatch { .. }), "{noticed}");
+}
