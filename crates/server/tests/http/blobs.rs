@@ -25,7 +25,10 @@ async fn a_blob_is_kept_once_and_comes_back() {
         assert_eq!(reply.header("content-type"), Some("application/octet-stream"));
         assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));
         let head = server.call("HEAD", &path(bytes)).send().await;
-        assert_eq!((head.status, head.header("content-length")), (200, Some(bytes.len().to_string().as_str())));
+        assert_eq!(
+            (head.status, head.header("content-length")),
+            (200, Some(bytes.len().to_string().as_str()))
+        );
         assert_eq!((head.body.len(), head.header("etag")), (0, reply.header("etag")));
     }
     server.stop().await;
@@ -84,7 +87,11 @@ async fn a_range_is_a_part() {
         let reply = if if_range.is_empty() { call } else { call.header("if-range", if_range) }.send().await;
         assert_eq!((reply.status, reply.header("content-range")), (status, content_range), "{range}");
         if status != 416 {
-            assert_eq!((reply.text().as_str(), reply.header("accept-ranges")), (body, Some("bytes")), "{range}");
+            assert_eq!(
+                (reply.text().as_str(), reply.header("accept-ranges")),
+                (body, Some("bytes")),
+                "{range}"
+            );
         } else {
             reply.error(416, "RangeNotSatisfiable");
         }

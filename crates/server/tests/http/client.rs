@@ -254,7 +254,8 @@ impl Stream {
                 }
                 continue;
             }
-            self.text.push_str(&self.chunk().await?);
+            let chunk = self.chunk().await?;
+            self.text.push_str(&chunk);
         }
     }
 

@@ -32,7 +32,9 @@ async fn a_fork_starts_at_its_base_turn_and_ids_may_be_integers() {
     for _ in 0..3 {
         server.append(&context, json!({"payload_b64": "gA=="})).await;
     }
-    for (path, base) in [("/v1/contexts/fork", json!("2")), ("/v1/contexts/fork", json!(2)), ("/v1/contexts", json!(2))] {
+    for (path, base) in
+        [("/v1/contexts/fork", json!("2")), ("/v1/contexts/fork", json!(2)), ("/v1/contexts", json!(2))]
+    {
         let reply = server.post(path, &json!({"base_turn_id": base})).send().await;
         assert_eq!(reply.status, 201);
         let fork = reply.json();
@@ -48,7 +50,10 @@ async fn a_creation_with_a_key_happens_once() {
     let first = server.post("/v1/contexts", &body).send().await;
     let again = server.post("/v1/contexts", &body).send().await;
     assert_eq!((again.status, again.json()), (201, first.json()));
-    assert_eq!((first.header("idempotency-replayed"), again.header("idempotency-replayed")), (None, Some("true")));
+    assert_eq!(
+        (first.header("idempotency-replayed"), again.header("idempotency-replayed")),
+        (None, Some("true"))
+    );
     assert_eq!(server.store.stats().contexts, 1);
     server.stop().await;
 }
@@ -115,12 +120,14 @@ async fn a_key_that_was_used_for_something_else_is_a_conflict() {
 async fn contexts_are_listed_newest_first_by_pages_and_labels() {
     let server = Server::start().await;
     for n in 1..=7 {
-        let labels = if n % 2 == 0 { json!({"kind": "even", "n": n.to_string()}) } else { json!({"kind": "odd"}) };
+        let labels =
+            if n % 2 == 0 { json!({"kind": "even", "n": n.to_string()}) } else { json!({"kind": "odd"}) };
         server.post("/v1/contexts", &json!({"labels": labels})).send().await;
     }
     let check = async |query: &str, expect: &[&str], next: Value| {
         let page = server.read(&format!("/v1/contexts{query}")).await;
-        let ids: Vec<_> = page["contexts"].as_array().unwrap().iter().map(|c| c["context_id"].as_str().unwrap()).collect();
+        let ids: Vec<_> =
+            page["contexts"].as_array().unwrap().iter().map(|c| c["context_id"].as_str().unwrap()).collect();
         assert_eq!((ids.as_slice(), &page["next_cursor"]), (expect, &next), "{query}");
     };
     check("", &["7", "6", "5", "4", "3", "2", "1"], Value::Null).await;

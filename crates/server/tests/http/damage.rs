@@ -1,7 +1,5 @@
 //! Bytes that the disk did not keep: named, never served.
 
-use std::sync::Arc;
-
 use serde_json::json;
 use turnkeep_journal::MemoryStorage;
 
@@ -36,11 +34,13 @@ async fn a_damaged_payload_is_named_and_hides_nothing_else() {
     let page = server.read("/v1/contexts/1/turns?view=raw").await;
     let turns = page["turns"].as_array().unwrap();
     assert_eq!((&turns[0]["bytes_b64"], &turns[2]["bytes_b64"]), (&json!("Zmlyc3Q="), &json!("bGFzdA==")));
-    assert_eq!((&turns[1]["error"]["code"], &turns[1]["error"]["status"]), (&json!("DecodeError"), &json!(500)));
+    assert_eq!(
+        (&turns[1]["error"]["code"], &turns[1]["error"]["status"]),
+        (&json!("DecodeError"), &json!(500))
+    );
     assert!(turns[1].get("bytes_b64").is_none() && turns[1]["content_hash_b3"] == hash);
     let details = server.get("/v1/turns/2?view=raw").send().await.error(500, "DecodeError");
     assert_eq!(details["hash"], hash);
     server.get(&format!("/v1/blobs/{hash}")).send().await.error(500, "DecodeError");
     server.stop().await;
-    drop(Arc::new(disk));
 }

@@ -90,7 +90,8 @@ async fn every_documented_operation_is_served_and_every_page_reads_back_as_its_s
     }
     for (path, item) in document()["paths"].as_object().unwrap() {
         let path = path.replace("{turn_id}", "1").replace("{context_id}", "1").replace("{path}", "x");
-        let path = path.replace("{hash}", &"0".repeat(64)).replace("{bundle_id}", "b").replace("{type_id}", "t");
+        let path =
+            path.replace("{hash}", &"0".repeat(64)).replace("{bundle_id}", "b").replace("{type_id}", "t");
         let path = path.replace("{type_version}", "1");
         for method in item.as_object().unwrap().keys() {
             let reply = server.call(&method.to_uppercase(), &path).stream().await;

@@ -2,17 +2,25 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use serde_json::{Value, json};
-use turnkeep_types::BlobHash;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpSocket;
+use turnkeep_store::{Append, AppendPart, Command, NewBlob, NewTurn};
+use turnkeep_types::{BlobHash, ContextId, TypeRef};
 
-use crate::client::{NOW, Server, Stream};
+use crate::client::{NOW, Server, Stream, within};
 
 /// An event's id, kind and data.
 fn parts(event: &str) -> (u64, String, Value) {
     let lines: Vec<_> = event.lines().collect();
     let [id, kind, data] = lines[..] else { panic!("three lines: {event}") };
     let data = serde_json::from_str(data.strip_prefix("data: ").unwrap()).unwrap();
-    (id.strip_prefix("id: ").unwrap().parse().unwrap(), kind.strip_prefix("event: ").unwrap().to_owned(), data)
+    (
+        id.strip_prefix("id: ").unwrap().parse().unwrap(),
+        kind.strip_prefix("event: ").unwrap().to_owned(),
+        data,
+    )
 }
 
 async fn next(stream: &mut Stream) -> (u64, String, Value) {
@@ -103,24 +111,37 @@ async fn an_idle_stream_is_kept_alive_and_ends_with_the_server() {
     assert_eq!(reader.await.unwrap(), None);
 }
 
+/// Appends so many turns that their events fill every buffer on the way to a reader.
+fn flood(server: &Server, context: ContextId) {
+    let turn = NewTurn {
+        declared: TypeRef::new("com.example.Flood", 1),
+        encoding: 1,
+        payload: NewBlob::from_raw(Bytes::new()),
+        fs_root: None,
+    };
+    for _ in 0..40 {
+        let part = AppendPart { context, parent: None, expected_head: None, turns: vec![turn.clone(); 1024] };
+        let append = Append { parts: vec![part], key: None, strict: false };
+        server.store.run(Command::Append(append)).unwrap();
+    }
+}
+
 #[tokio::test]
 async fn a_reader_who_takes_nothing_is_disconnected() {
-    let server = Server::with(|config| {
-        config.timeouts.write_stall = Duration::from_millis(20);
-        config.timeouts.sse_ping = Duration::from_micros(1);
-    })
-    .await;
-    let open = server.store.stats().contexts;
-    let stream = server.get("/v1/events").stream().await;
-    // Nobody reads: pings fill the buffers, and the connection's place becomes free again.
+    let server = Server::with(|config| config.timeouts.write_stall = Duration::from_millis(20)).await;
+    let context = server.context().await;
+    flood(&server, context.parse().unwrap());
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4096).unwrap();
+    let mut reader = socket.connect(server.addr).await.unwrap();
+    let request = format!("GET /v1/events?after=0 HTTP/1.1\r\nhost: {}\r\n\r\n", server.addr);
+    reader.write_all(request.as_bytes()).await.unwrap();
+    assert_eq!(within(reader.read_u8()).await.unwrap(), b'H', "the answer has begun");
+    // The connection's place becomes free again although the reader still holds his end.
     let connections = async || server.read("/v1/stats").await["connections"].as_u64().unwrap();
-    crate::client::within(async {
-        while connections().await > 1 {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
-    drop(stream);
-    assert_eq!(server.store.stats().contexts, open);
+    within(async { while connections().await > 1 {} }).await;
+    let mut rest = Vec::new();
+    let cut = within(reader.read_to_end(&mut rest)).await;
+    assert!(cut.is_err() || !rest.ends_with(b"0\r\n\r\n"), "a stream that was cut has no end mark");
     server.stop().await;
 }

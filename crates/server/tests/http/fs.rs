@@ -36,7 +36,8 @@ async fn server() -> Server {
     let server = Server::start().await;
     let context = server.context().await;
     let inner = tree(&[("a b#c.txt", 0, 0o644, b"inner"), ("gone", 0, 0o644, b"never put")]);
-    let root = tree(&[("README", 0, 0o644, b"hello world"), ("link", 2, 0o777, b"../x"), ("src", 1, 0o755, &inner)]);
+    let root =
+        tree(&[("README", 0, 0o644, b"hello world"), ("link", 2, 0o777, b"../x"), ("src", 1, 0o755, &inner)]);
     for bytes in [b"inner".as_slice(), b"hello world", b"../x", &inner, b"no tree"] {
         put(&server, bytes).await;
     }
@@ -58,12 +59,16 @@ async fn a_directory_is_a_listing() {
             "name": "README", "kind": "file", "mode": 0o644, "size": 11, "hash": BlobHash::of(b"hello world").to_string(),
         });
         assert_eq!(root["entries"][0], expect);
-        let kinds: Vec<_> = root["entries"].as_array().unwrap().iter().map(|e| e["kind"].as_str().unwrap()).collect();
+        let kinds: Vec<_> =
+            root["entries"].as_array().unwrap().iter().map(|e| e["kind"].as_str().unwrap()).collect();
         assert_eq!(kinds, ["file", "symlink", "directory"]);
     }
     let inner = server.read("/v1/turns/1/fs/src/").await;
     assert_eq!((&inner["path"], &inner["entries"][0]["name"]), (&json!("src"), &json!("a b#c.txt")));
-    assert_eq!(server.read("/v1/turns/1?view=raw").await["fs_root_hash"], server.read("/v1/turns/1/fs").await["hash"]);
+    assert_eq!(
+        server.read("/v1/turns/1?view=raw").await["fs_root_hash"],
+        server.read("/v1/turns/1/fs").await["hash"]
+    );
     server.stop().await;
 }
 
@@ -86,7 +91,9 @@ async fn a_file_is_its_bytes_with_ranges_and_a_link_is_shown() {
 #[tokio::test]
 async fn what_is_not_there_is_not_found_and_what_is_no_tree_is_said() {
     let server = server().await;
-    for path in ["none", "src/none", "README/x", "link/x", "..", "src/../README", "src%2Fa%20b%23c.txt", "src/gone"] {
+    for path in
+        ["none", "src/none", "README/x", "link/x", "..", "src/../README", "src%2Fa%20b%23c.txt", "src/gone"]
+    {
         server.get(&format!("/v1/turns/1/fs/{path}")).send().await.error(404, "NotFound");
     }
     server.get("/v1/turns/2/fs").send().await.error(404, "NotFound");

@@ -16,7 +16,9 @@ async fn locked() -> Server {
 async fn everything_but_health_needs_the_token() {
     let server = locked().await;
     assert_eq!(server.get("/healthz").send().await.status, 200);
-    for path in ["/v1/contexts", "/v1/stats", "/metrics", "/openapi.json", "/v1/export", "/v1/events", "/nowhere"] {
+    for path in
+        ["/v1/contexts", "/v1/stats", "/metrics", "/openapi.json", "/v1/export", "/v1/events", "/nowhere"]
+    {
         let reply = server.get(path).send().await;
         reply.error(401, "Unauthorized");
         assert_eq!(reply.header("www-authenticate"), Some("Bearer"));
@@ -95,7 +97,12 @@ async fn a_listed_origin_is_answered_and_told_what_it_may_send() {
     let evil = evil.header("access-control-request-method", "POST").send().await;
     evil.error(403, "Forbidden");
     assert_eq!(evil.header("access-control-allow-origin"), None);
-    let reply = server.get("/v1/contexts").header("origin", origin).header("authorization", "Bearer s3cret").send().await;
+    let reply = server
+        .get("/v1/contexts")
+        .header("origin", origin)
+        .header("authorization", "Bearer s3cret")
+        .send()
+        .await;
     assert_eq!((reply.status, reply.header("access-control-allow-origin")), (200, Some(origin)));
     assert_eq!(reply.header("vary"), Some("Origin"));
     server.stop().await;

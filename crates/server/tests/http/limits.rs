@@ -21,10 +21,14 @@ async fn raw(server: &Server, bytes: &[u8]) -> String {
 #[tokio::test]
 async fn unknown_routes_and_methods_have_the_error_form() {
     let server = Server::start().await;
-    for path in ["/nowhere", "/v1", "/v1/contexts/", "/v1/turns", "/v1/registry/bundles/", "/v1/contexts/1/2/3"] {
+    for path in
+        ["/nowhere", "/v1", "/v1/contexts/", "/v1/turns", "/v1/registry/bundles/", "/v1/contexts/1/2/3"]
+    {
         server.get(path).send().await.error(404, "NotFound");
     }
-    for (method, path) in [("DELETE", "/v1/contexts"), ("POST", "/v1/stats"), ("BREW", "/healthz"), ("PUT", "/v1/turns/1")] {
+    for (method, path) in
+        [("DELETE", "/v1/contexts"), ("POST", "/v1/stats"), ("BREW", "/healthz"), ("PUT", "/v1/turns/1")]
+    {
         let reply = server.call(method, path).send().await;
         reply.error(405, "MethodNotAllowed");
         assert!(reply.header("allow").is_some(), "{method} {path}");
@@ -38,7 +42,8 @@ async fn a_body_over_the_limit_is_refused_whether_announced_or_not() {
     let body = json!({"labels": {"a": "x".repeat(1000)}}).to_string();
     let details = server.call("POST", "/v1/contexts").body(body.clone()).send().await.error(413, "TooLarge");
     assert_eq!((&details["limit"], &details["actual"]), (&json!(1000), &json!(body.len())));
-    let head = format!("POST /v1/contexts HTTP/1.1\r\nhost: {}\r\ntransfer-encoding: chunked\r\n\r\n", server.addr);
+    let head =
+        format!("POST /v1/contexts HTTP/1.1\r\nhost: {}\r\ntransfer-encoding: chunked\r\n\r\n", server.addr);
     let chunks = format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
     let answer = raw(&server, format!("{head}{chunks}").as_bytes()).await;
     assert!(answer.starts_with("HTTP/1.1 413 ") && answer.contains("TooLarge"), "{answer}");
@@ -59,7 +64,12 @@ async fn deep_json_is_over_a_limit() {
 #[tokio::test]
 async fn bytes_that_are_no_http_end_only_their_own_connection() {
     let server = Server::start().await;
-    for bytes in [&b"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"[..], b"GET\r\n\r\n", b"\xff\xfe\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n"] {
+    for bytes in [
+        &b"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"[..],
+        b"GET\r\n\r\n",
+        b"\xff\xfe\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+    ] {
         let answer = raw(&server, bytes).await;
         assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400 "), "{answer}");
     }
@@ -75,7 +85,11 @@ async fn a_request_without_a_host_is_refused() {
     let server = Server::start().await;
     let answer = raw(&server, b"GET /healthz HTTP/1.1\r\nconnection: close\r\n\r\n").await;
     assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("names no host"), "{answer}");
-    let answer = raw(&server, b"GET http://evil.example/healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await;
+    let answer = raw(
+        &server,
+        b"GET http://evil.example/healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n",
+    )
+    .await;
     assert!(answer.starts_with("HTTP/1.1 403 "), "the request line's host counts: {answer}");
     server.stop().await;
 }
@@ -102,16 +116,26 @@ async fn connections_beyond_the_limit_hear_so() {
     let held = TcpStream::connect(server.addr).await.unwrap();
     let answer = within(async {
         loop {
-            let answer = raw(&server, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await;
+            let answer =
+                raw(&server, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await;
             if !answer.starts_with("HTTP/1.1 200 ") {
                 return answer;
             }
         }
     })
     .await;
-    assert!(answer.is_empty() || (answer.starts_with("HTTP/1.1 503 ") && answer.contains("Unavailable")), "{answer}");
+    assert!(
+        answer.is_empty() || (answer.starts_with("HTTP/1.1 503 ") && answer.contains("Unavailable")),
+        "{answer}"
+    );
     drop(held);
-    within(async { while raw(&server, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await.is_empty() {} }).await;
+    within(async {
+        while raw(&server, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+            .await
+            .is_empty()
+        {}
+    })
+    .await;
     server.stop().await;
 }
 

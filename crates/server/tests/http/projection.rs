@@ -7,8 +7,8 @@ use crate::client::{MESSAGE, Server};
 /// A message with all fields, one unknown tag, a u64 beyond 2^53, bytes and a time.
 fn rich() -> Value {
     // {1: 3, 2: "hi", 3: 2^63, 4: bin 0x00ff, 5: 1766174400123, 9: 42}
-    let bytes = hex::decode("8601030 2a26869 03cf8000000000000000 04c40200ff 05cf0000019b3814a27b 092a".replace(' ', ""));
-    let payload = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, bytes.unwrap_or_default());
+    let bytes = hex::decode("86010302a2686903cf800000000000000004c40200ff05cf0000019b38329e7b092a").unwrap();
+    let payload = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, bytes);
     json!({"type_id": MESSAGE, "type_version": 1, "payload_b64": payload})
 }
 
@@ -68,18 +68,32 @@ async fn one_bad_turn_never_hides_the_others() {
     let context = server.context().await;
     server.say(&context, "good").await;
     server.append(&context, json!({"payload_b64": "gA=="})).await;
-    server.append(&context, json!({"payload_b64": "gA==", "type_id": "com.example.None", "type_version": 1})).await;
+    server
+        .append(&context, json!({"payload_b64": "gA==", "type_id": "com.example.None", "type_version": 1}))
+        .await;
     server.append(&context, json!({"payload_b64": "wQ==", "type_id": MESSAGE, "type_version": 1})).await;
     server.append(&context, json!({"payload_b64": "", "type_id": MESSAGE, "type_version": 1})).await;
     server.say(&context, "also good").await;
     let page = server.read("/v1/contexts/1/turns").await;
     let turns = page["turns"].as_array().unwrap();
     assert_eq!((&turns[0]["data"]["text"], &turns[5]["data"]["text"]), (&json!("good"), &json!("also good")));
-    let faults = [(1, 422, "MissingTypeHint"), (2, 424, "FailedDependency"), (3, 500, "DecodeError"), (4, 500, "DecodeError")];
+    let faults = [
+        (1, 422, "MissingTypeHint"),
+        (2, 424, "FailedDependency"),
+        (3, 500, "DecodeError"),
+        (4, 500, "DecodeError"),
+    ];
     for (place, status, code) in faults {
         let turn = &turns[place];
-        assert_eq!((&turn["error"]["status"], &turn["error"]["code"]), (&json!(status), &json!(code)), "{turn}");
-        assert!(turn["bytes_b64"].is_string() && turn["content_hash_b3"].is_string(), "beside the raw view: {turn}");
+        assert_eq!(
+            (&turn["error"]["status"], &turn["error"]["code"]),
+            (&json!(status), &json!(code)),
+            "{turn}"
+        );
+        assert!(
+            turn["bytes_b64"].is_string() && turn["content_hash_b3"].is_string(),
+            "beside the raw view: {turn}"
+        );
         assert!(turn.get("data").is_none() && turn.get("decoded_as").is_none(), "{turn}");
         server.get(&format!("/v1/turns/{}", place + 1)).send().await.error(status, code);
         assert_eq!(server.get(&format!("/v1/turns/{}?view=raw", place + 1)).send().await.status, 200);
@@ -91,11 +105,17 @@ async fn one_bad_turn_never_hides_the_others() {
 async fn explicit_types_that_do_not_fit_are_conflicts_and_unpublished_ones_fail_the_page() {
     let server = Server::with_messages().await;
     let context = server.context().await;
-    server.append(&context, json!({"payload_b64": "gA==", "type_id": "com.example.Other", "type_version": 1})).await;
+    server
+        .append(&context, json!({"payload_b64": "gA==", "type_id": "com.example.Other", "type_version": 1}))
+        .await;
     server.say(&context, "fits").await;
-    let hint = |version: u32| format!("type_hint_mode=explicit&as_type_id={MESSAGE}&as_type_version={version}");
+    let hint =
+        |version: u32| format!("type_hint_mode=explicit&as_type_id={MESSAGE}&as_type_version={version}");
     let page = server.read(&format!("/v1/contexts/1/turns?{}", hint(1))).await;
-    assert_eq!((&page["turns"][0]["error"]["code"], &page["turns"][1]["data"]["text"]), (&json!("Conflict"), &json!("fits")));
+    assert_eq!(
+        (&page["turns"][0]["error"]["code"], &page["turns"][1]["data"]["text"]),
+        (&json!("Conflict"), &json!("fits"))
+    );
     server.get(&format!("/v1/turns/1?{}", hint(1))).send().await.error(409, "Conflict");
     server.get(&format!("/v1/contexts/1/turns?{}", hint(2))).send().await.error(424, "FailedDependency");
     server.get("/v1/contexts/1/turns?type_hint_mode=explicit").send().await.error(422, "MissingTypeHint");
@@ -114,7 +134,8 @@ async fn unknown_query_names_and_values_are_refused_with_the_legal_ones() {
     assert!(details["legal"].as_array().unwrap().contains(&json!("before_turn_id")));
     let details = server.get("/v1/turns/1?limit=1").send().await.error(400, "BadRequest");
     assert_eq!(details["parameter"], "limit");
-    for path in ["/v1/contexts/1", "/v1/stats", "/healthz", "/metrics", "/openapi.json", "/v1/registry/types"] {
+    for path in ["/v1/contexts/1", "/v1/stats", "/healthz", "/metrics", "/openapi.json", "/v1/registry/types"]
+    {
         server.get(&format!("{path}?x=1")).send().await.error(400, "BadRequest");
     }
     server.stop().await;

@@ -13,7 +13,10 @@ async fn a_bundle_is_published_once_and_comes_back_byte_for_byte() {
     let again = put(&message_bundle().to_string()).await;
     assert_eq!((again.status, again.body.len()), (204, 0));
     let reply = server.get(BUNDLE_PATH).send().await;
-    assert_eq!((reply.status, reply.text(), reply.header("content-type")), (200, text, Some("application/json")));
+    assert_eq!(
+        (reply.status, reply.text(), reply.header("content-type")),
+        (200, text, Some("application/json"))
+    );
     let tag = reply.header("etag").unwrap();
     assert_eq!(tag.len(), 66);
     assert_eq!(server.get(BUNDLE_PATH).header("if-none-match", tag).send().await.status, 304);
@@ -62,8 +65,14 @@ async fn types_are_listed_and_shown_by_version() {
         let tag = server.get(path).send().await.header("etag").unwrap().to_owned();
         assert_eq!(server.get(path).header("if-none-match", &tag).send().await.status, 304);
     }
-    for (version, status, code) in [("2", 404, "NotFound"), ("0", 404, "NotFound"), ("x", 400, "BadRequest"), ("01", 400, "BadRequest")] {
-        server.get(&format!("/v1/registry/types/{MESSAGE}/versions/{version}")).send().await.error(status, code);
+    for (version, status, code) in
+        [("2", 404, "NotFound"), ("0", 404, "NotFound"), ("x", 400, "BadRequest"), ("01", 400, "BadRequest")]
+    {
+        server
+            .get(&format!("/v1/registry/types/{MESSAGE}/versions/{version}"))
+            .send()
+            .await
+            .error(status, code);
     }
     server.get("/v1/registry/types/none/versions/1").send().await.error(404, "NotFound");
     server.stop().await;

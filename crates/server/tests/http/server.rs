@@ -19,7 +19,9 @@ async fn stats_and_metrics_count_what_happened() {
     server.say(&context, "one").await;
     server.get("/v1/contexts/99").send().await.error(404, "NotFound");
     let stats = server.read("/v1/stats").await;
-    for (name, expect) in [("turns", 2), ("contexts", 1), ("blobs", 1), ("bundles", 1), ("types", 1), ("events", 4)] {
+    for (name, expect) in
+        [("turns", 2), ("contexts", 1), ("blobs", 1), ("bundles", 1), ("types", 1), ("events", 4)]
+    {
         assert_eq!(stats[name], expect, "{name}");
     }
     assert_eq!((&stats["poisoned"], &stats["connections"]), (&json!(false), &json!(1)));

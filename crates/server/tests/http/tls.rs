@@ -43,7 +43,11 @@ async fn files_that_are_no_certificate_stop_the_start() {
     let clock = Arc::new(turnkeep_types::ManualClock::default());
     let store = turnkeep_store::Store::open(disk, &turnkeep_store::Options::default(), clock).unwrap();
     let good = files();
-    for (cert, key) in [(good.key.clone(), good.key.clone()), (good.cert.clone(), good.cert.clone()), ("none".into(), good.key)] {
+    for (cert, key) in [
+        (good.key.clone(), good.key.clone()),
+        (good.cert.clone(), good.cert.clone()),
+        ("none".into(), good.key),
+    ] {
         let any = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
         let config = turnkeep_server::ServerConfig {
             tcp_addr: any,
@@ -51,7 +55,10 @@ async fn files_that_are_no_certificate_stop_the_start() {
             tls: Some(TlsFiles { cert, key }),
             ..Default::default()
         };
-        assert!(matches!(turnkeep_server::serve(config, store.clone()).await, Err(turnkeep_server::ServeError::Tls(_))));
+        assert!(matches!(
+            turnkeep_server::serve(config, store.clone()).await,
+            Err(turnkeep_server::ServeError::Tls(_))
+        ));
     }
     store.close();
 }

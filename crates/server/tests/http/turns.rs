@@ -45,7 +45,10 @@ async fn a_replayed_key_gives_the_same_ack_and_says_so() {
     let again = server.post(&path, &body).send().await;
     assert_eq!((first.status, again.status), (201, 201));
     assert_eq!(first.body, again.body);
-    assert_eq!((first.header("idempotency-replayed"), again.header("idempotency-replayed")), (None, Some("true")));
+    assert_eq!(
+        (first.header("idempotency-replayed"), again.header("idempotency-replayed")),
+        (None, Some("true"))
+    );
     let other = json!({"payload_b64": "gA==", "idempotency_key": "once"});
     server.post(&path, &other).send().await.error(409, "Conflict");
     server.stop().await;
@@ -182,7 +185,10 @@ async fn raw_views_hold_the_uncompressed_bytes() {
     let raw = turn("view=raw").await;
     assert_eq!(raw["bytes_b64"], HI_B64);
     assert_eq!(raw["content_hash_b3"], BlobHash::of(HI).to_string());
-    assert_eq!((&raw["encoding"], &raw["compression"], &raw["uncompressed_len"]), (&json!(1), &json!(0), &json!(7)));
+    assert_eq!(
+        (&raw["encoding"], &raw["compression"], &raw["uncompressed_len"]),
+        (&json!(1), &json!(0), &json!(7))
+    );
     assert!(raw.get("data").is_none() && raw.get("decoded_as").is_none() && raw.get("bytes_hex").is_none());
     let hex = turn("view=raw&bytes_render=hex").await;
     assert_eq!(hex["bytes_hex"], hex::encode(HI));
@@ -200,7 +206,9 @@ async fn a_large_payload_comes_back_as_it_went_in() {
     let server = Server::start().await;
     let context = server.context().await;
     let text = "turnkeep ".repeat(100_000);
-    let data: Vec<u8> = [&[0x81, 0x01, 0xdb][..], &u32::try_from(text.len()).unwrap().to_be_bytes(), text.as_bytes()].concat();
+    let data: Vec<u8> =
+        [&[0x81, 0x01, 0xdb][..], &u32::try_from(text.len()).unwrap().to_be_bytes(), text.as_bytes()]
+            .concat();
     let payload = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, &data);
     server.append(&context, json!({"payload_b64": payload})).await;
     assert_eq!(server.read("/v1/turns/1?view=raw").await["bytes_b64"], payload);
