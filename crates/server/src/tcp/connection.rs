@@ -39,7 +39,9 @@ const READ_BYTES_MAX: usize = 64 << 10;
 /// A buffer larger than this is given back when it is empty.
 const BUFFER_BYTES_KEPT: usize = 256 << 10;
 /// How long a peer that we hang up on may take to read why.
-const LINGER: Duration = Duration::from_secs(1);
+const REFUSED_LINGER: Duration = Duration::from_secs(1);
+/// How long a peer may take to read its last answers when the server stops.
+const STOPPED_LINGER: Duration = Duration::from_millis(100);
 
 /// What can happen to a connection.
 enum Event {
@@ -74,8 +76,8 @@ pub(super) struct Connection<S> {
     pub(super) session_id: u64,
     stream: S,
     phase: Phase,
-    /// Whether the peer hears that we end the connection, instead of ending it itself.
-    hang_up: bool,
+    /// Set when we end the connection, not the peer: how long it may take to read our last words.
+    linger: Option<Duration>,
     input: BytesMut,
     read_bytes: usize,
     out: BytesMut,
@@ -99,7 +101,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             session_id: tcp.next_session(),
             stream,
             phase,
-            hang_up: false,
+            linger: None,
             input: BytesMut::new(),
             read_bytes: READ_BYTES_MIN,
             out: BytesMut::new(),
@@ -126,7 +128,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 Event::Wrote(written) => self.wrote(written?)?,
                 Event::Received(received) => self.received(received?),
                 Event::Stopping => self.stop(),
-                Event::Late(late) => return self.give_up(late),
+                Event::Late(late) => {
+                    tracing::debug!(session = self.session_id, %late, "gave up on a connection");
+                    return Ok(());
+                }
             }
             self.take_frames();
         }
@@ -283,7 +288,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         }
         let request = Request::decode(frame, &self.tcp.shared.policy.limits);
         if self.phase == Phase::Greeting {
-            return self.greet(ticket, request.ok());
+            return self.greet(ticket, request.ok().as_ref());
         }
         let step = match request {
             Ok(request) => self.dispatch(ticket, request),
@@ -292,9 +297,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         self.take_step(step);
     }
 
-    fn greet(&mut self, ticket: Ticket, request: Option<Request>) {
+    fn greet(&mut self, ticket: Ticket, request: Option<&Request>) {
         let auth = &self.tcp.shared.config.auth;
-        let welcome = match &request {
+        let welcome = match request {
             Some(Request::Hello(hello)) => greeting::welcome(auth, self.session_id, hello.as_ref()),
             _ => Err(greeting::no_token()),
         };
@@ -395,29 +400,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
 
     fn stop(&mut self) {
         self.phase = Phase::Stopping;
-        self.hang_up = true;
+        self.linger = Some(STOPPED_LINGER);
         self.room_wait = None;
         self.subscriptions.end_all(&ApiError::shutting_down(), &mut self.out);
     }
 
     fn end(&mut self) {
         self.phase = Phase::Closing;
-        self.hang_up = true;
-    }
-
-    fn give_up(&self, late: Late) -> io::Result<()> {
-        tracing::debug!(session = self.session_id, %late, "gave up on a connection");
-        Ok(())
+        self.linger = Some(REFUSED_LINGER);
     }
 
     /// Ends the connection in a way that lets the peer read the last answers: a socket that is closed
     /// while bytes of the peer are unread may take back what was sent on it.
     async fn close(mut self) -> io::Result<()> {
         self.stream.shutdown().await?;
-        if self.hang_up {
+        if let Some(linger) = self.linger {
             let mut rest = [0; 4096];
             let drain = async { while self.stream.read(&mut rest).await.is_ok_and(|bytes| bytes > 0) {} };
-            if tokio::time::timeout(LINGER, drain).await.is_err() {
+            if tokio::time::timeout(linger, drain).await.is_err() {
                 tracing::debug!(session = self.session_id, "a peer went on after it was hung up on");
             }
         }
