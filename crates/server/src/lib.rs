@@ -1,1 +1,25 @@
-//! 
+//! The network shell: the binary protocol and the HTTP gateway in front of one store.
+//!
+//! [`serve`] is the composition root. What arrives is held against the limits in `convert`, runs in
+//! the store, and what comes back is encoded for its surface; errors have the same words on both.
+//! Nothing here decides what the store means, and nothing a peer sends may panic, block another peer
+//! or take more than its limit.
+
+pub mod auth;
+pub mod config;
+mod connections;
+pub mod convert;
+pub mod error;
+mod fs_tree;
+pub mod handle;
+pub mod http;
+mod metrics;
+pub mod run;
+mod shared;
+mod tcp;
+pub mod tls;
+
+pub use auth::{Auth, Token};
+pub use config::{ServerConfig, Timeouts, TlsFiles};
+pub use http::openapi_json;
+pub use run::{Running, ServeError, serve};

@@ -131,12 +131,13 @@ impl Applier {
         turn: &TurnRecord,
     ) -> AppendedTurn {
         let id = TurnId::new(self.state.turns.len() + 1).expect("a length plus one is not zero");
+        let declared = self.intern(&turn.declared, turn.encoding);
         self.state.turns.push(
             TurnRow {
                 parent: place.parent,
                 context: context.get(),
                 depth: place.depth,
-                declared: self.intern(&turn.declared, turn.encoding),
+                declared,
                 blob: self.blob_row(turn.payload),
                 has_fs_root: false,
                 lost: false,
@@ -178,7 +179,7 @@ impl Applier {
     }
 
     fn put_bundle(&mut self, registry: Arc<crate::registry::Registry>) -> Outcome {
-        let number = registry.bundle_count() - 1;
+        let number = registry.bundles().len() as u64 - 1;
         self.state.registry.store(registry);
         self.state.add_event(EventRow::Bundle(number));
         Outcome::BundlePut { was_new: true }

@@ -49,7 +49,7 @@ pub struct Turn {
     pub created_at: Timestamp,
     /// The filesystem root, once set.
     pub fs_root: Option<BlobHash>,
-    pub(crate) blob: BlobRow,
+    pub(crate) blob: u64,
 }
 
 /// A blob's bytes as the store keeps them, checked against their checksum.
@@ -172,12 +172,12 @@ impl Reading<'_> {
             raw_len: blob.raw_len,
             created_at: row.created_at,
             fs_root: if row.has_fs_root { self.state.fs_root(id) } else { None },
-            blob,
+            blob: row.blob,
         })
     }
 
     pub(crate) fn payload(&self, turn: &Turn) -> Result<Payload, ReadError> {
-        self.stored(turn.blob)
+        self.stored(self.state.blob(turn.blob).ok_or(ReadError::LostTurn(turn.id))?)
     }
 
     pub(crate) fn blob(&self, hash: BlobHash) -> Result<Payload, ReadError> {

@@ -16,7 +16,7 @@ use crate::command::Labels;
 use crate::event::{Event, EventKind};
 use crate::hash_index::HashIndex;
 use crate::keys::KeyDigest;
-use crate::registry::Registry;
+use crate::registry::{Bundle, Registry};
 use crate::table::{List, Table};
 
 /// See the module.
@@ -278,7 +278,7 @@ impl State {
             event_kind::TURN => EventKind::TurnAppended(TurnId::new(number)?),
             event_kind::CONTEXT => EventKind::ContextCreated(ContextId::new(number)?),
             event_kind::FS => EventKind::FsAttached(TurnId::new(number)?),
-            _ => EventKind::RegistryPut(self.registry.load().bundle_at(number)?.id().into()),
+            _ => EventKind::RegistryPut(bundle_at(&self.registry.load(), number)?.id.clone()),
         };
         Some(Event { position, kind })
     }
@@ -288,4 +288,9 @@ impl State {
 fn spread(number: u64) -> u64 {
     let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed ^ (mixed >> 29)
+}
+
+/// The bundle that was published as number `number`, counted from 0.
+pub(crate) fn bundle_at(registry: &Registry, number: u64) -> Option<&Bundle> {
+    registry.bundles().nth(usize::try_from(number).ok()?)
 }

@@ -40,10 +40,6 @@ impl Submission {
         let (record, blobs) = split(command);
         Self { record, blobs, reply }
     }
-
-    pub(crate) fn refuse(self, refusal: Refusal) {
-        (self.reply)(Err(refusal));
-    }
 }
 
 /// What the writer has done since it started.
@@ -133,6 +129,10 @@ impl Machine for Writer {
                 AppendError::Poisoned(why) => Refusal::Poisoned(why.clone()),
             }));
         }
+    }
+
+    fn poisoned(&mut self, _error: &AppendError) {
+        self.counters.poisoned.store(true, Relaxed);
     }
 
     fn idle(&mut self) {

@@ -188,6 +188,29 @@ impl MsgType {
     pub const fn to_wire(self) -> u16 {
         self as u16
     }
+
+    /// The message's name in the protocol.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hello => "HELLO",
+            Self::CtxCreate => "CTX_CREATE",
+            Self::CtxFork => "CTX_FORK",
+            Self::GetHead => "GET_HEAD",
+            Self::AppendTurn => "APPEND_TURN",
+            Self::GetLast => "GET_LAST",
+            Self::GetBefore => "GET_BEFORE",
+            Self::GetRangeByDepth => "GET_RANGE_BY_DEPTH",
+            Self::GetBlob => "GET_BLOB",
+            Self::AttachFs => "ATTACH_FS",
+            Self::PutBlob => "PUT_BLOB",
+            Self::RegistryPutBundle => "REGISTRY_PUT_BUNDLE",
+            Self::AppendBatch => "APPEND_BATCH",
+            Self::Subscribe => "SUBSCRIBE",
+            Self::Cancel => "CANCEL",
+            Self::HasBlobs => "HAS_BLOBS",
+            Self::Error => "ERROR",
+        }
+    }
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use super::{Delta, Mark};
 use crate::apply::Touched;
 use crate::record::{labels, put_labels};
 use crate::registry::Checked;
-use crate::state::{BlobRow, Declared, State, TurnRow};
+use crate::state::{BlobRow, Declared, State, TurnRow, bundle_at};
 use crate::varint::{Reader, put, put_bytes};
 use crate::walk;
 
@@ -188,9 +188,9 @@ impl Writer {
 
     fn bundles(&mut self, delta: &Delta) -> std::io::Result<()> {
         let (from, to) = (delta.header.from.bundles, delta.header.to.bundles);
-        for bundle in (from..to).filter_map(|n| delta.registry.bundle_at(n)) {
-            put_bytes(&mut self.raw, bundle.id().as_bytes());
-            put_bytes(&mut self.raw, bundle.json());
+        for bundle in (from..to).filter_map(|n| bundle_at(&delta.registry, n)) {
+            put_bytes(&mut self.raw, bundle.id.as_bytes());
+            put_bytes(&mut self.raw, &bundle.bytes);
         }
         self.section(kind::BUNDLES, to - from)
     }

@@ -54,7 +54,7 @@ impl Mark {
             fs_roots: state.fs_roots.len(),
             events: state.events.len(),
             declared: state.declared.len(),
-            bundles: state.registry.load().bundle_count(),
+            bundles: state.registry.load().bundles().len() as u64,
         }
     }
 }

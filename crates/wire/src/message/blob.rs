@@ -3,7 +3,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use turnkeep_types::{BlobHash, Limits, TurnId};
 
-use crate::frame::{put_bytes, wire_len};
+use crate::frame::{MsgType, OpenFrame, put_bytes, wire_len};
 use crate::reader::{DecodeError, Reader};
 use crate::text::Text;
 
@@ -45,6 +45,13 @@ impl PutBlob {
         out.put_slice(self.hash.as_bytes());
         put_bytes(out, &self.bytes);
     }
+}
+
+/// Appends the answer to `GET_BLOB` as a whole frame, straight from the blob's bytes.
+pub fn encode_blob(out: &mut BytesMut, req_id: u64, bytes: &[u8]) {
+    let frame = OpenFrame::begin(out, MsgType::GetBlob, 0, req_id);
+    put_bytes(out, bytes);
+    frame.finish(out);
 }
 
 /// Publishes a registry bundle.

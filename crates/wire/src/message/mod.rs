@@ -14,7 +14,7 @@ mod response;
 mod subscribe;
 
 pub use append::{AppendBatch, AppendTurn, BatchAck, BatchAckTurn, SentTurn, TurnAck};
-pub use blob::{AttachFs, PutBlob, PutBundle};
+pub use blob::{AttachFs, PutBlob, PutBundle, encode_blob};
 pub use context::{ContextHead, CreateContext};
 pub use failure::{Failure, encode_failure};
 pub use hello::{Hello, Welcome};

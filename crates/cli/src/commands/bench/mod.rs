@@ -1,11 +1,162 @@
-//! `turnkeep bench`: what this machine allows, and how near the store comes to it.
+//! `turnkeep bench`: what this machine's disk and network allow, and how near the store comes to it.
+//!
+//! Each figure of the store stands beside a bare one of the same run: a server that only parses frames,
+//! checks hashes and group-commits, and a file that is only written and synced. Client and server are
+//! two processes. Everything is bounded in count and time, works in a scratch directory and leaves
+//! nothing behind; a child ends with the benchmark even when that is killed.
+
+mod append;
+mod bare_file;
+mod bare_server;
+mod child;
+mod connect;
+mod engine;
+mod figures;
+mod http;
+mod load;
+mod memory;
+mod payload;
+mod protocol;
+mod reads;
+mod report;
+mod scratch;
+mod table;
+
+use std::path::PathBuf;
 
 use anyhow::Result;
 
-/// Measure this machine
-#[derive(Debug, Clone, clap::Args)]
-pub(crate) struct Args {}
+use self::child::{Bare, Server};
+use self::scratch::Scratch;
+use self::table::Table;
 
-pub(crate) fn run(_: &Args, _json: bool) -> Result<()> {
-    Ok(())
+/// Measure this machine: the store beside a bare server and a bare file.
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = "Examples:
+  turnkeep bench                      the whole table, about four minutes
+  turnkeep bench --only append-64     one row
+  turnkeep bench --quick              see that it works; the figures mean nothing
+  turnkeep bench --write docs/performance.md")]
+pub(crate) struct Args {
+    /// Run everything once and tiny, to see that it works
+    #[arg(long)]
+    quick: bool,
+    /// Measure only this; may be given several times
+    #[arg(long, value_enum, value_name = "NAME")]
+    only: Vec<Name>,
+    /// Bytes of a payload
+    #[arg(long, default_value_t = 1024, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(64..=65_536))]
+    payload: u32,
+    /// Seconds of one measurement
+    #[arg(long, default_value_t = 2, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=60))]
+    seconds: u32,
+    /// Rounds of each measurement; the median counts
+    #[arg(long, default_value_t = 5, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=50))]
+    rounds: u32,
+    /// Where to write; must be on the disk in question [default: the directory for temporary files]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Write the table with its method to this file, as Markdown
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+    /// Run as a child process of the benchmark, on `--dir`
+    #[arg(long, hide = true, value_enum, requires = "dir")]
+    child: Option<child::Role>,
+}
+
+/// What can be measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Name {
+    /// Appends on one connection, one in flight
+    Append1,
+    /// Appends on 8 connections, one in flight each
+    Append8,
+    /// Appends on 64 connections, one in flight each
+    Append64,
+    /// Appends on 8 connections, 64 in flight each
+    Pipelined,
+    /// Reads of the last 64 turns with payload
+    Reads,
+    /// The store in process against a bare file
+    Engine,
+    /// Memory, disk and restart at a million small turns
+    Memory,
+    /// Typed pages of 64 turns over HTTP
+    Http,
+    /// Connect and HELLO
+    Connect,
+}
+
+/// How much to do, resolved from the arguments.
+#[derive(Debug, Clone)]
+struct Effort {
+    payload: usize,
+    rounds: usize,
+    /// Of one measurement.
+    millis: u64,
+    /// In the test of memory and restart.
+    turns: usize,
+    quick: bool,
+}
+
+impl Effort {
+    fn of(args: &Args) -> Self {
+        let payload = args.payload as usize;
+        if args.quick {
+            return Self { payload, rounds: 1, millis: 50, turns: 4_096, quick: true };
+        }
+        let millis = u64::from(args.seconds) * 1000;
+        Self { payload, rounds: args.rounds as usize, millis, turns: 1_000_000, quick: false }
+    }
+}
+
+/// Runs the benchmark, or the part of a child process.
+pub(crate) fn run(args: &Args, json: bool) -> Result<()> {
+    if let (Some(role), Some(dir)) = (args.child, &args.dir) {
+        return child::play(role, dir, args.payload as usize);
+    }
+    let scratch = Scratch::create(args.dir.as_deref())?;
+    let effort = Effort::of(args);
+    let table = measure(args, &effort, &scratch)?;
+    if json {
+        println!("{}", table.json());
+    } else {
+        print!("{}", table.text());
+    }
+    match &args.write {
+        Some(path) => report::write(path, &table, &effort, &scratch),
+        None => Ok(()),
+    }
+}
+
+fn measure(args: &Args, effort: &Effort, scratch: &Scratch) -> Result<Table> {
+    let wanted = |name: Name| args.only.is_empty() || args.only.contains(&name);
+    let mut table = Table::new(!effort.quick);
+    let bare = Bare::start(scratch, effort.payload)?;
+    let server = Server::start(&scratch.folder("server")?)?;
+    for shape in append::SHAPES.iter().filter(|shape| wanted(shape.name)) {
+        table.extend(append::measure(shape, effort, &bare, &server)?);
+    }
+    if wanted(Name::Reads) {
+        table.extend(reads::measure(effort, &bare, &server)?);
+    }
+    if wanted(Name::Engine) {
+        table.extend(engine::measure(effort, scratch)?);
+    }
+    if wanted(Name::Http) {
+        table.extend(http::measure(effort, &server)?);
+    }
+    if wanted(Name::Connect) {
+        table.extend(connect::measure(effort, &bare, &server)?);
+    }
+    drop((bare, server));
+    if wanted(Name::Memory) {
+        table.extend(memory::measure(effort, scratch)?);
+    }
+    Ok(table)
+}
+
+/// Tells the person at the terminal what is going on; figures go to standard output only.
+fn progress(what: &str) {
+    eprintln!("bench: {what}");
 }

@@ -1,0 +1,56 @@
+//! `docs/performance.md`: the table with its method, its caveats and the machine that it was measured on.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+
+use super::Effort;
+use super::scratch::Scratch;
+use super::table::Table;
+
+const METHOD: &str = "\
+## Method
+
+- Client and server are two processes on one machine and share its cores. The client is one thread that sends requests assembled beforehand and measures answers by their header.
+- *Bare* is a server in the same harness that only parses frames, checks BLAKE3 and group-commits (one write and one `fdatasync` per group into a preallocated file): it has no store. For the engine it is a preallocated file that is only written and synced. Its `GET_LAST` is one page from memory.
+- Every append is acknowledged after `fdatasync`. Payloads are all different, so that none is dropped as a duplicate; each connection appends to a context of its own.
+- Bare and store alternate, round by round, after a warm-up of both; figures are medians over the rounds, the ratio is the median of each round's ratio.
+- Memory is `RssAnon` of the server right after the appends. Disk is the log up to its last frame plus the index. A start counts from creating the process to its first answer to a read.
+
+## Caveats
+
+- Absolute figures vary with the machine, its disk and its neighbours; read the ratios. A virtual disk may acknowledge a sync earlier than a real one.
+- With one connection the time is the sync's; with many, the client takes a good part of the machine.
+- Pages are read warm: they lie in the page cache.
+";
+
+/// Writes the report.
+pub(super) fn write(path: &Path, table: &Table, effort: &Effort, scratch: &Scratch) -> Result<()> {
+    let shortfalls = table.shortfalls();
+    let verdict = if shortfalls.is_empty() {
+        "Every goal is reached.\n".to_owned()
+    } else {
+        format!("Not reached:\n\n{shortfalls}")
+    };
+    let disk = if scratch.is_in_memory() { " Files were in memory: syncs cost nothing." } else { "" };
+    let text = format!(
+        "# Performance\n\nMeasured by `turnkeep bench --write`; this file is its output.\n\n{}\n{verdict}\n{METHOD}\n## Machine\n\n{}, payloads of {} bytes, {} rounds of {} ms.{disk}\n",
+        table.markdown(),
+        machine(),
+        effort.payload,
+        effort.rounds,
+        effort.millis,
+    );
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Cores, processor and kernel, as the system tells them.
+fn machine() -> String {
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model =
+        info.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or(": unknown processor");
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    format!("{cores} cores of {}, Linux {}", model.trim_start_matches(['\t', ' ', ':']), kernel.trim())
+}

@@ -1,0 +1,218 @@
+//! Who may talk to the server: the token, and the rules about Host, Origin and cookies.
+//!
+//! [`Gate::decide`] is a pure function of the request's head. Its invariant: a page of a foreign
+//! origin gets nothing, whatever the browser attaches to its requests, and a name that somebody
+//! else's DNS points at us is no name of ours. Ports are not compared in Host: rebinding forges
+//! names, and a forwarded port is still the same server. Origin is compared whole.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use crate::config::ServerConfig;
+
+/// Who may talk to the server.
+#[derive(Debug, Clone)]
+pub enum Auth {
+    /// Everyone on this machine. For development and tests on loopback.
+    Off,
+    /// Whoever knows the owner's token.
+    Token(Token),
+}
+
+/// A secret. It is compared in constant time and never printed.
+#[derive(Clone)]
+pub struct Token {
+    text: String,
+    hash: blake3::Hash,
+    cookie: String,
+    cookie_hash: blake3::Hash,
+}
+
+impl Token {
+    /// A token with this text.
+    pub fn new(text: &str) -> Self {
+        let cookie = hex::encode(blake3::derive_key("turnkeep 2026 browser cookie", text.as_bytes()));
+        let cookie_hash = blake3::hash(cookie.as_bytes());
+        Self { text: text.to_owned(), hash: blake3::hash(text.as_bytes()), cookie, cookie_hash }
+    }
+
+    /// Whether `given` is the token. Compares hashes, in a time that says nothing about the text.
+    pub fn matches(&self, given: &[u8]) -> bool {
+        blake3::hash(given) == self.hash
+    }
+
+    /// The token itself, for the link that its owner is shown.
+    pub fn reveal(&self) -> &str {
+        &self.text
+    }
+
+    fn matches_cookie(&self, given: &str) -> bool {
+        blake3::hash(given.as_bytes()) == self.cookie_hash
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(..)")
+    }
+}
+
+/// What of a request's head decides about it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Facts<'a> {
+    /// Whether the route is open to everyone who names the right host.
+    pub(crate) open: bool,
+    /// Whether the method may change something: neither GET nor HEAD.
+    pub(crate) state_change: bool,
+    /// Whether it asks for another protocol, such as WebSocket.
+    pub(crate) upgrade: bool,
+    /// Whether it is a browser's question before a cross-origin request.
+    pub(crate) preflight: bool,
+    pub(crate) host: Option<&'a str>,
+    pub(crate) origin: Option<&'a str>,
+    pub(crate) fetch_site: Option<&'a str>,
+    pub(crate) bearer: Option<&'a str>,
+    pub(crate) cookie: Option<&'a str>,
+}
+
+/// What becomes of a request that is not refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pass {
+    /// It is answered.
+    Serve,
+    /// Its origin is told what it may send.
+    Preflight,
+}
+
+/// Why a request is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Denied {
+    #[error("the request names no host")]
+    NoHost,
+    #[error("`{0}` is not a name of this server: start it with --allow-host to accept it")]
+    Host(String),
+    #[error("pages of `{0}` may not call this server: start it with --allow-origin to let them")]
+    Origin(String),
+    #[error("the request comes from another site ({0}) and says not from which")]
+    CrossSite(String),
+    #[error("a cookie alone may only read: send an Origin header or the token")]
+    CookieAlone,
+    #[error(
+        "a token is needed: send `Authorization: Bearer TOKEN`, or open the link that `turnkeep up` prints"
+    )]
+    NoCredentials,
+    #[error("the token is wrong")]
+    WrongCredentials,
+}
+
+/// The rules, resolved once at start.
+#[derive(Debug, Clone)]
+pub(crate) struct Gate {
+    auth: Auth,
+    scheme: &'static str,
+    listen_ip: IpAddr,
+    allow_hosts: Vec<String>,
+    allow_origins: Vec<String>,
+    cookie_name: String,
+}
+
+impl Gate {
+    /// The rules for a server that listens with `config` on `port`.
+    pub(crate) fn new(config: &ServerConfig, port: u16) -> Self {
+        let lower = |list: &[String]| list.iter().map(|text| text.to_ascii_lowercase()).collect();
+        Self {
+            auth: config.auth.clone(),
+            scheme: if config.tls.is_some() { "https" } else { "http" },
+            listen_ip: config.http_addr.ip(),
+            allow_hosts: lower(&config.allow_hosts),
+            allow_origins: lower(&config.allow_origins),
+            cookie_name: format!("turnkeep-{port}"),
+        }
+    }
+
+    /// The name of the cookie. Browsers share cookies between ports, so the port is in the name.
+    pub(crate) fn cookie_name(&self) -> &str {
+        &self.cookie_name
+    }
+
+    /// The cookie that `token` buys, none if it is wrong or nothing is to be bought.
+    pub(crate) fn cookie_for(&self, token: &str) -> Option<String> {
+        let Auth::Token(owner) = &self.auth else { return None };
+        let secure = if self.scheme == "https" { "; Secure" } else { "" };
+        owner.matches(token.as_bytes()).then(|| {
+            format!("{}={}; Path=/; HttpOnly; SameSite=Strict{secure}", self.cookie_name, owner.cookie)
+        })
+    }
+
+    /// Whether anyone may come in without a token.
+    pub(crate) fn is_off(&self) -> bool {
+        matches!(self.auth, Auth::Off)
+    }
+
+    /// Decides about a request that arrived at the local address `local`.
+    pub(crate) fn decide(&self, facts: &Facts<'_>, local: IpAddr) -> Result<Pass, Denied> {
+        let host = facts.host.ok_or(Denied::NoHost)?;
+        if !self.is_our_host(host, local) {
+            return Err(Denied::Host(host.to_owned()));
+        }
+        if let Some(origin) = facts.origin.filter(|origin| !self.may_call(origin, host)) {
+            return Err(Denied::Origin(origin.to_owned()));
+        }
+        if facts.preflight {
+            return Ok(Pass::Preflight);
+        }
+        if !facts.open {
+            self.authenticate(facts)?;
+        }
+        Ok(Pass::Serve)
+    }
+
+    fn authenticate(&self, facts: &Facts<'_>) -> Result<(), Denied> {
+        let Auth::Token(owner) = &self.auth else {
+            return match facts.fetch_site {
+                Some(site) if facts.origin.is_none() && !matches!(site, "same-origin" | "none") => {
+                    Err(Denied::CrossSite(site.to_owned()))
+                }
+                _ => Ok(()),
+            };
+        };
+        match (facts.bearer, facts.cookie) {
+            (Some(bearer), _) if owner.matches(bearer.as_bytes()) => Ok(()),
+            (Some(_), _) => Err(Denied::WrongCredentials),
+            (None, Some(cookie)) if !owner.matches_cookie(cookie) => Err(Denied::WrongCredentials),
+            (None, Some(_)) if facts.origin.is_none() && (facts.state_change || facts.upgrade) => {
+                Err(Denied::CookieAlone)
+            }
+            (None, Some(_)) => Ok(()),
+            (None, None) => Err(Denied::NoCredentials),
+        }
+    }
+
+    fn is_our_host(&self, host: &str, local: IpAddr) -> bool {
+        let host = host.to_ascii_lowercase();
+        let Some(name) = host_name(&host) else { return false };
+        if name == "localhost" || self.allow_hosts.iter().any(|ours| *ours == host || ours == name) {
+            return true;
+        }
+        let literal = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(name);
+        let ip = literal.parse::<IpAddr>().map(|ip| ip.to_canonical());
+        ip.is_ok_and(|ip| ip == self.listen_ip.to_canonical() || ip == local.to_canonical())
+    }
+
+    fn may_call(&self, origin: &str, host: &str) -> bool {
+        let origin = origin.to_ascii_lowercase();
+        let ours = origin.strip_prefix(self.scheme).and_then(|rest| rest.strip_prefix("://"));
+        ours.is_some_and(|ours| ours.eq_ignore_ascii_case(host)) || self.allow_origins.contains(&origin)
+    }
+}
+
+/// The name in `name`, `name:port`, `[ipv6]` or `[ipv6]:port`.
+fn host_name(host: &str) -> Option<&str> {
+    let end = if host.starts_with('[') { host.find(']')? + 1 } else { host.find(':').unwrap_or(host.len()) };
+    let (name, port) = host.split_at_checked(end)?;
+    let port = port.strip_prefix(':').unwrap_or(port);
+    (!name.is_empty() && port.bytes().all(|b| b.is_ascii_digit())).then_some(name)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,66 @@
+//! How many connections both ports may hold together.
+//!
+//! The process raises its file limit to the hard one and keeps some files back for the log, so that
+//! a flood of connections is refused in words instead of failing an append.
+
+use std::sync::Arc;
+
+use rustix::process::{Resource, getrlimit, setrlimit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Files that connections leave to the log, the index and the listeners.
+const FILES_KEPT_BACK: u64 = 128;
+/// More connections than this are never of use.
+const CONNECTIONS_MAX: u64 = 1 << 20;
+
+/// Room for connections, shared by both ports.
+#[derive(Debug, Clone)]
+pub(crate) struct Connections {
+    room: Arc<Semaphore>,
+    max: usize,
+}
+
+impl Connections {
+    /// Room for `max` connections.
+    pub(crate) fn new(max: usize) -> Self {
+        Self { room: Arc::new(Semaphore::new(max)), max }
+    }
+
+    /// Takes one place for as long as the permit lives; none when the server is full.
+    pub(crate) fn enter(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.room).try_acquire_owned().ok()
+    }
+
+    /// Connections that are open now.
+    pub(crate) fn open(&self) -> usize {
+        self.max - self.room.available_permits()
+    }
+}
+
+/// Raises the process's file limit to the hard one and says how many connections it leaves room for.
+pub(crate) fn file_limit() -> usize {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit.clone()) {
+        tracing::warn!(%error, "the file limit could not be raised");
+        limit = getrlimit(Resource::Nofile);
+    }
+    let files = limit.current.unwrap_or(CONNECTIONS_MAX);
+    let room = files.saturating_sub(FILES_KEPT_BACK).clamp(16, CONNECTIONS_MAX);
+    usize::try_from(room).unwrap_or(usize::MAX >> 4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_free_again_when_its_permit_is_dropped() {
+        let connections = Connections::new(1);
+        let first = connections.enter();
+        assert!(first.is_some() && connections.enter().is_none());
+        assert_eq!(connections.open(), 1);
+        drop(first);
+        assert!(connections.enter().is_some());
+    }
+}

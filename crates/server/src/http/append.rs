@@ -1,0 +1,111 @@
+//! Appending one turn: from field names or from bytes.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use base64::Engine;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use bytes::Bytes;
+use turnkeep_store::{Append, AppendPart, Command, NewBlob, NewTurn, Outcome, projection};
+use turnkeep_types::{ContextId, TypeRef};
+use turnkeep_wire::json;
+
+use super::contexts::answer;
+use super::extract::{At, Query, Raw, parse_json};
+use super::query::NoQuery;
+use crate::convert;
+use crate::error::ApiError;
+use crate::shared::Shared;
+
+/// Bodies from this size on are parsed, hashed and compressed on a thread of their own.
+pub(crate) const BLOCKING_FROM_BYTES: usize = 256 << 10;
+
+/// Standard base64, with or without its padding.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// Appends a turn.
+#[utoipa::path(post, path = "/v1/contexts/{context_id}/turns", tag = "turns", params(("context_id" = json::Id, Path)),
+    request_body = json::AppendTurn,
+    responses((status = 201, description = "Durable, now or by the first request with this key", body = json::TurnAck,
+        headers(("Idempotency-Replayed" = String, description = "`true` when an earlier request did it")))))]
+pub(crate) async fn append(
+    State(shared): State<Arc<Shared>>,
+    At(context): At<ContextId>,
+    Query(NoQuery): Query<NoQuery>,
+    Raw(body): Raw,
+) -> Result<Response, ApiError> {
+    append_turn(shared, context, body).await
+}
+
+/// Appends a turn; an alias of `POST /v1/contexts/{context_id}/turns`.
+#[utoipa::path(post, path = "/v1/contexts/{context_id}/append", tag = "turns", params(("context_id" = json::Id, Path)),
+    request_body = json::AppendTurn,
+    responses((status = 201, description = "Durable", body = json::TurnAck)))]
+pub(crate) async fn append_alias(
+    State(shared): State<Arc<Shared>>,
+    At(context): At<ContextId>,
+    Query(NoQuery): Query<NoQuery>,
+    Raw(body): Raw,
+) -> Result<Response, ApiError> {
+    append_turn(shared, context, body).await
+}
+
+async fn append_turn(shared: Arc<Shared>, context: ContextId, body: Bytes) -> Result<Response, ApiError> {
+    let command = if body.len() < BLOCKING_FROM_BYTES {
+        command(&shared, context, &body)?
+    } else {
+        let maker = Arc::clone(&shared);
+        shared.blocking(move || command(&maker, context, &body)).await?
+    };
+    let Outcome::Appended(appended) = shared.store.run(command).await? else {
+        return Err(ApiError::internal("an append had another outcome"));
+    };
+    let turn = appended.turns.first().ok_or_else(|| ApiError::internal("an append without a turn"))?;
+    let ack = json::TurnAck {
+        context_id: turn.context.into(),
+        turn_id: turn.turn.into(),
+        parent_turn_id: turn.parent.into(),
+        depth: turn.depth,
+        content_hash_b3: json::Hash(turn.hash),
+        created_at: json::Time(turn.created_at),
+    };
+    Ok(answer(StatusCode::CREATED, appended.replayed, ack))
+}
+
+fn command(shared: &Shared, context: ContextId, body: &[u8]) -> Result<Command, ApiError> {
+    let request: json::AppendTurn = parse_json(body)?;
+    let policy = &shared.policy;
+    let declared = convert::declared_type(policy, &request.type_id, request.type_version)?;
+    let payload = payload(shared, &declared, &request)?;
+    convert::within("payload bytes", policy.limits.blob_bytes_max, payload.len() as u64)?;
+    let turn = NewTurn {
+        declared,
+        encoding: projection::ENCODING_MSGPACK,
+        payload: NewBlob::from_raw(payload.into()),
+        fs_root: request.fs_root_hash.map(|hash| hash.0),
+    };
+    let part = AppendPart {
+        context,
+        parent: request.parent_turn_id.and_then(json::Id::turn),
+        expected_head: request.expected_head_turn_id.map(json::Id::turn),
+        turns: vec![turn],
+    };
+    let key = convert::key(policy, request.idempotency_key.unwrap_or_default().into())?;
+    Ok(Command::Append(Append { parts: vec![part], key, strict: policy.strict_types }))
+}
+
+fn payload(shared: &Shared, declared: &TypeRef, request: &json::AppendTurn) -> Result<Vec<u8>, ApiError> {
+    match (&request.data, &request.payload_b64) {
+        (Some(data), None) => Ok(projection::encode(&shared.store.store().registry(), declared, data)?),
+        (None, Some(text)) => BASE64
+            .decode(text)
+            .map_err(|error| ApiError::bad_request(format!("payload_b64 is not base64: {error}"))),
+        _ => Err(ApiError::bad_request("exactly one of data and payload_b64 is needed")),
+    }
+}

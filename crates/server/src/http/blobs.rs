@@ -1,0 +1,120 @@
+//! Blobs by name: their bytes never change, so they may be kept for ever.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use turnkeep_store::{Command, Outcome, Payload, ReadError};
+use turnkeep_types::{BlobHash, Compression};
+use turnkeep_wire::{json, message};
+
+use super::append::BLOCKING_FROM_BYTES;
+use super::content::{self, Content, IMMUTABLE};
+use super::extract::{At, Query, Raw};
+use super::query::NoQuery;
+use crate::convert;
+use crate::error::ApiError;
+use crate::shared::Shared;
+
+/// What the bytes of a blob are: nobody said.
+pub(crate) const BYTES: &str = "application/octet-stream";
+
+/// A blob's uncompressed bytes.
+#[utoipa::path(get, path = "/v1/blobs/{hash}", tag = "blobs", params(("hash" = json::Hash, Path)),
+    responses(
+        (status = 200, description = "The bytes", body = [u8], content_type = "application/octet-stream"),
+        (status = 206, description = "The range that was asked for", body = [u8], content_type = "application/octet-stream"),
+        (status = 304, description = "The entity tag was known"),
+    ))]
+pub(crate) async fn get(
+    State(shared): State<Arc<Shared>>,
+    At(hash): At<BlobHash>,
+    Query(NoQuery): Query<NoQuery>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let len = length(&shared, hash)?;
+    if let Some(response) = content::not_modified(&headers, &etag(hash), IMMUTABLE) {
+        return Ok(response);
+    }
+    let bytes = if (len as usize) < BLOCKING_FROM_BYTES {
+        read(&shared, hash)?
+    } else {
+        let reader = Arc::clone(&shared);
+        shared.blocking(move || read(&reader, hash)).await?
+    };
+    Content { etag: etag(hash), media_type: BYTES, cache: IMMUTABLE, bytes }.respond(&headers)
+}
+
+/// A blob's length.
+#[utoipa::path(head, path = "/v1/blobs/{hash}", tag = "blobs", params(("hash" = json::Hash, Path)),
+    responses((status = 200, description = "The store holds it")))]
+pub(crate) async fn head(
+    State(shared): State<Arc<Shared>>,
+    At(hash): At<BlobHash>,
+    Query(NoQuery): Query<NoQuery>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let len = length(&shared, hash)?;
+    Ok(content::head(&headers, &etag(hash), BYTES, len.into()))
+}
+
+/// Keeps a blob. The bytes must hash to the name.
+#[utoipa::path(put, path = "/v1/blobs/{hash}", tag = "blobs", params(("hash" = json::Hash, Path)),
+    request_body(content = [u8], content_type = "application/octet-stream"),
+    responses(
+        (status = 201, description = "Durable", body = json::BlobPut),
+        (status = 200, description = "Was there already", body = json::BlobPut),
+    ))]
+pub(crate) async fn put(
+    State(shared): State<Arc<Shared>>,
+    At(hash): At<BlobHash>,
+    Query(NoQuery): Query<NoQuery>,
+    Raw(bytes): Raw,
+) -> Result<Response, ApiError> {
+    let len = u32::try_from(bytes.len()).map_err(ApiError::internal)?;
+    let put = message::PutBlob { hash, bytes };
+    let command = verify(&shared, put).await?;
+    let Outcome::BlobPut { was_new } = shared.store.run(command).await? else {
+        return Err(ApiError::internal("a put had another outcome"));
+    };
+    let status = if was_new { StatusCode::CREATED } else { StatusCode::OK };
+    let ack = json::BlobPut { content_hash_b3: json::Hash(hash), uncompressed_len: len, was_new };
+    Ok((status, Json(ack)).into_response())
+}
+
+async fn verify(shared: &Arc<Shared>, put: message::PutBlob) -> Result<Command, ApiError> {
+    if put.bytes.len() < BLOCKING_FROM_BYTES {
+        return convert::put_blob(&shared.policy, put);
+    }
+    let maker = Arc::clone(shared);
+    shared.blocking(move || convert::put_blob(&maker.policy, put)).await
+}
+
+fn length(shared: &Shared, hash: BlobHash) -> Result<u32, ApiError> {
+    shared.store.store().has_blob(hash).ok_or_else(|| ReadError::UnknownBlob(hash).into())
+}
+
+/// The entity tag of a blob: its name.
+pub(crate) fn etag(hash: BlobHash) -> String {
+    format!("\"{hash}\"")
+}
+
+/// A blob's uncompressed bytes, without a copy where they are kept as they are.
+pub(crate) fn read(shared: &Shared, hash: BlobHash) -> Result<Bytes, ApiError> {
+    let payload = shared.store.store().blob(hash)?;
+    Ok(match payload.form {
+        Compression::None => Bytes::from_owner(Stored(payload)),
+        Compression::Zstd => payload.raw()?.into_owned().into(),
+    })
+}
+
+struct Stored(Payload);
+
+impl AsRef<[u8]> for Stored {
+    fn as_ref(&self) -> &[u8] {
+        self.0.stored()
+    }
+}

@@ -1,0 +1,189 @@
+//! Bytes with a name that never changes: entity tags, conditional requests and single ranges.
+//!
+//! Several ranges in one request are answered with the whole, as a server may. A range that cannot
+//! be understood is no range.
+
+use axum::body::Body;
+use axum::http::header::{
+    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_NONE_MATCH, IF_RANGE,
+    RANGE,
+};
+use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use turnkeep_wire::ErrorCode;
+
+use crate::error::ApiError;
+
+/// For what can never change under its name.
+pub(crate) const IMMUTABLE: &str = "private, max-age=31536000, immutable";
+/// For what may change: ask again, and be told that it did not.
+pub(crate) const REVALIDATE: &str = "private, no-cache";
+
+/// What is to be sent, before conditions and ranges.
+#[derive(Debug)]
+pub(crate) struct Content {
+    /// The entity tag, quoted.
+    pub(crate) etag: String,
+    /// The media type.
+    pub(crate) media_type: &'static str,
+    /// How long it may be kept.
+    pub(crate) cache: &'static str,
+    /// The whole of it.
+    pub(crate) bytes: Bytes,
+}
+
+impl Content {
+    /// The response to a GET with these headers: the whole, a part, or the news that nothing changed.
+    pub(crate) fn respond(self, request: &HeaderMap) -> Result<Response, ApiError> {
+        if let Some(response) = not_modified(request, &self.etag, self.cache) {
+            return Ok(response);
+        }
+        let len = self.bytes.len() as u64;
+        let wanted =
+            text(request, &RANGE).filter(|_| text(request, &IF_RANGE).is_none_or(|tag| tag == self.etag));
+        let mut response = match range(wanted, len) {
+            Range::Whole => Body::from(self.bytes).into_response(),
+            Range::Part { start, end } => part(&self.bytes, start, end),
+            Range::Unsatisfiable => return Ok(unsatisfiable(len)),
+        };
+        describe(&mut response, &self.etag, self.media_type, self.cache);
+        Ok(response)
+    }
+}
+
+/// The response to a HEAD for `len` bytes.
+pub(crate) fn head(request: &HeaderMap, etag: &str, media_type: &'static str, len: u64) -> Response {
+    if let Some(response) = not_modified(request, etag, IMMUTABLE) {
+        return response;
+    }
+    let mut response = [(CONTENT_LENGTH, len.to_string())].into_response();
+    describe(&mut response, etag, media_type, IMMUTABLE);
+    response
+}
+
+/// The 304, if the request says that it holds this entity already.
+pub(crate) fn not_modified(request: &HeaderMap, etag: &str, cache: &'static str) -> Option<Response> {
+    let held = request.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    held.into_iter().any(|tags| names(tags, etag)).then(|| {
+        (StatusCode::NOT_MODIFIED, [(ETAG, etag.to_owned()), (CACHE_CONTROL, cache.to_owned())])
+            .into_response()
+    })
+}
+
+fn describe(response: &mut Response, etag: &str, media_type: &str, cache: &str) {
+    let fields = [(ETAG, etag), (CONTENT_TYPE, media_type), (CACHE_CONTROL, cache), (ACCEPT_RANGES, "bytes")];
+    for (name, value) in fields {
+        if let Ok(value) = value.parse() {
+            response.headers_mut().insert(name, value);
+        }
+    }
+}
+
+fn part(bytes: &Bytes, start: u64, end: u64) -> Response {
+    let fit = |offset: u64| usize::try_from(offset).unwrap_or(bytes.len()).min(bytes.len());
+    let headers = [(CONTENT_RANGE, format!("bytes {start}-{}/{}", end - 1, bytes.len()))];
+    (StatusCode::PARTIAL_CONTENT, headers, bytes.slice(fit(start)..fit(end))).into_response()
+}
+
+fn unsatisfiable(len: u64) -> Response {
+    let error = ApiError::new(
+        ErrorCode::RangeNotSatisfiable,
+        format!("no byte of the range exists: there are {len}"),
+    );
+    ([(CONTENT_RANGE, format!("bytes */{len}"))], error).into_response()
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// Whether a list of entity tags names this one. Weak tags count: the bytes are the same.
+fn names(tags: &str, etag: &str) -> bool {
+    tags.split(',').map(str::trim).any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Range {
+    Whole,
+    /// From `start` up to, not including, `end`; never empty.
+    Part {
+        start: u64,
+        end: u64,
+    },
+    Unsatisfiable,
+}
+
+fn range(header: Option<&str>, len: u64) -> Range {
+    let spec = header.and_then(|text| text.trim().strip_prefix("bytes=")).map(str::trim);
+    let Some((first, last)) = spec.and_then(|spec| spec.split_once('-')) else { return Range::Whole };
+    let bounds = match (number(first), number(last)) {
+        (Some(start), Some(last)) if last < start => return Range::Whole,
+        (Some(start), Some(last)) => (start, last.saturating_add(1).min(len)),
+        (Some(start), None) if last.is_empty() => (start, len),
+        (None, Some(suffix)) if first.is_empty() => (len.saturating_sub(suffix), len),
+        _ => return Range::Whole,
+    };
+    match bounds {
+        (start, end) if start < end => Range::Part { start, end },
+        _ => Range::Unsatisfiable,
+    }
+}
+
+/// A whole number; one that is too large to hold is larger than anything we hold.
+fn number(digits: &str) -> Option<u64> {
+    let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    is_number.then(|| digits.parse().unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_single_range_is_cut_to_what_there_is() {
+        fn check(header: &str, len: u64, expect: Range) {
+            assert_eq!(range(Some(header), len), expect, "{header} of {len}");
+        }
+        let part = |start, end| Range::Part { start, end };
+        check("bytes=0-0", 10, part(0, 1));
+        check("bytes=2-4", 10, part(2, 5));
+        check("bytes=2-", 10, part(2, 10));
+        check("bytes=-3", 10, part(7, 10));
+        check("bytes=-99", 10, part(0, 10));
+        check("bytes=9-99", 10, part(9, 10));
+        check("bytes=0-18446744073709551616", 10, part(0, 10));
+        check("bytes=10-", 10, Range::Unsatisfiable);
+        check("bytes=99999999999999999999-", 10, Range::Unsatisfiable);
+        check("bytes=-0", 10, Range::Unsatisfiable);
+        check("bytes=0-", 0, Range::Unsatisfiable);
+        check("bytes=-1", 0, Range::Unsatisfiable);
+        for whole in [
+            "",
+            "bytes",
+            "bytes=",
+            "bytes=-",
+            "bytes=4-2",
+            "bytes=a-b",
+            "bytes=0-1,3-4",
+            "items=0-1",
+            "bytes=1",
+        ] {
+            check(whole, 10, Range::Whole);
+        }
+    }
+
+    #[test]
+    fn an_entity_tag_is_found_in_a_list() {
+        fn check(tags: &str, expect: bool) {
+            assert_eq!(names(tags, "\"aa\""), expect, "{tags}");
+        }
+        check("\"aa\"", true);
+        check("W/\"aa\"", true);
+        check("\"bb\", \"aa\"", true);
+        check("*", true);
+        check("", false);
+        check("aa", false);
+        check("\"aaa\"", false);
+    }
+}

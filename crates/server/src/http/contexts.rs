@@ -1,0 +1,171 @@
+//! Contexts: create, fork, show, label and list.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderName, StatusCode};
+use axum::response::{IntoResponse, Response};
+use turnkeep_store::{Command, Context, CreateContext, Labels, Outcome};
+use turnkeep_types::ContextId;
+use turnkeep_wire::json;
+
+use super::extract::{At, Query, Raw, parse_json};
+use super::query::{ContextsQuery, NoQuery};
+use crate::convert;
+use crate::error::ApiError;
+use crate::shared::Shared;
+
+/// Contexts that one page may hold.
+const PAGE_CONTEXTS_MAX: usize = 1000;
+/// Contexts that one request may look at before it answers with what it found so far.
+const SCAN_CONTEXTS_MAX: usize = 100_000;
+
+/// Says that the answer is the first request's.
+pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+
+/// Creates a context, empty or from a base turn.
+#[utoipa::path(post, path = "/v1/contexts", tag = "contexts", request_body = json::CreateContext,
+    responses((status = 201, description = "Created, now or by the first request with this key", body = json::Context,
+        headers(("Idempotency-Replayed" = String, description = "`true` when an earlier request did it")))))]
+pub(crate) async fn create(
+    State(shared): State<Arc<Shared>>,
+    Query(NoQuery): Query<NoQuery>,
+    Raw(body): Raw,
+) -> Result<Response, ApiError> {
+    let request = if body.is_empty() { json::CreateContext::default() } else { parse_json(&body)? };
+    create_context(&shared, request).await
+}
+
+/// Creates a context; an alias of `POST /v1/contexts`.
+#[utoipa::path(post, path = "/v1/contexts/create", tag = "contexts", request_body = json::CreateContext,
+    responses((status = 201, description = "Created", body = json::Context)))]
+pub(crate) async fn create_alias(
+    State(shared): State<Arc<Shared>>,
+    Query(NoQuery): Query<NoQuery>,
+    Raw(body): Raw,
+) -> Result<Response, ApiError> {
+    let request = if body.is_empty() { json::CreateContext::default() } else { parse_json(&body)? };
+    create_context(&shared, request).await
+}
+
+/// Creates a context whose head is a turn, without copying anything.
+#[utoipa::path(post, path = "/v1/contexts/fork", tag = "contexts", request_body = json::ForkContext,
+    responses((status = 201, description = "Created", body = json::Context)))]
+pub(crate) async fn fork(
+    State(shared): State<Arc<Shared>>,
+    Query(NoQuery): Query<NoQuery>,
+    Raw(body): Raw,
+) -> Result<Response, ApiError> {
+    create_context(&shared, parse_json::<json::ForkContext>(&body)?.into()).await
+}
+
+async fn create_context(shared: &Shared, request: json::CreateContext) -> Result<Response, ApiError> {
+    let policy = &shared.policy;
+    let labels = convert::labels(policy, request.labels.unwrap_or_default())?;
+    let create = CreateContext {
+        base: request.base_turn_id.and_then(json::Id::turn),
+        key: convert::key(policy, request.idempotency_key.unwrap_or_default().into())?,
+        labels: labels.clone(),
+    };
+    let Outcome::Created(created) = shared.store.run(Command::CreateContext(create)).await? else {
+        return Err(ApiError::internal("a creation had another outcome"));
+    };
+    let context = json::Context {
+        context_id: created.context.into(),
+        head_turn_id: created.head.into(),
+        head_depth: created.head_depth,
+        created_at: json::Time(created.created_at),
+        labels,
+    };
+    Ok(answer(StatusCode::CREATED, created.replayed, context))
+}
+
+/// A reply that says when it is a replay.
+pub(crate) fn answer(status: StatusCode, replayed: bool, body: impl serde::Serialize) -> Response {
+    let response = (status, Json(body));
+    if replayed { ([(REPLAYED, "true")], response).into_response() } else { response.into_response() }
+}
+
+/// Shows a context.
+#[utoipa::path(get, path = "/v1/contexts/{context_id}", tag = "contexts", params(("context_id" = json::Id, Path)),
+    responses((status = 200, description = "The context as it is now", body = json::Context)))]
+pub(crate) async fn show(
+    State(shared): State<Arc<Shared>>,
+    At(id): At<ContextId>,
+    Query(NoQuery): Query<NoQuery>,
+) -> Result<Json<json::Context>, ApiError> {
+    Ok(Json(shape(shared.store.store().context(id)?)))
+}
+
+/// Replaces a context's labels.
+#[utoipa::path(patch, path = "/v1/contexts/{context_id}", tag = "contexts", params(("context_id" = json::Id, Path)),
+    request_body = json::PatchContext,
+    responses((status = 200, description = "The context with its new labels", body = json::Context)))]
+pub(crate) async fn patch(
+    State(shared): State<Arc<Shared>>,
+    At(id): At<ContextId>,
+    Query(NoQuery): Query<NoQuery>,
+    Raw(body): Raw,
+) -> Result<Json<json::Context>, ApiError> {
+    let patch: json::PatchContext = parse_json(&body)?;
+    let labels = convert::labels(&shared.policy, patch.labels)?;
+    shared.store.run(Command::SetLabels { context: id, labels }).await?;
+    Ok(Json(shape(shared.store.store().context(id)?)))
+}
+
+/// Lists contexts, newest created first. A page may be short although more follow: go on until
+/// `next_cursor` is null.
+#[utoipa::path(get, path = "/v1/contexts", tag = "contexts",
+    params(
+        ("limit" = Option<u64>, Query, description = "At most so many, 64 unless given; clamped to 1000"),
+        ("cursor" = Option<String>, Query, description = "A page's `next_cursor`"),
+        ("label" = Option<Vec<String>>, Query, description = "`key` or `key=value`; may come more than once, then all must hold"),
+    ),
+    responses((status = 200, description = "A page of contexts", body = json::ContextPage)))]
+pub(crate) async fn list(
+    State(shared): State<Arc<Shared>>,
+    Query(query): Query<ContextsQuery>,
+) -> Result<Json<json::ContextPage>, ApiError> {
+    if query.labels.is_empty() {
+        return Ok(Json(page(&shared, &query)));
+    }
+    let reader = Arc::clone(&shared);
+    shared.blocking(move || Ok(Json(page(&reader, &query)))).await
+}
+
+fn page(shared: &Shared, query: &ContextsQuery) -> json::ContextPage {
+    let limit = query.limit.min(PAGE_CONTEXTS_MAX);
+    let mut contexts = Vec::new();
+    let mut last = query.before;
+    for (looked_at, context) in shared.store.store().contexts(query.before).enumerate() {
+        if contexts.len() == limit || looked_at == SCAN_CONTEXTS_MAX {
+            let next_cursor = last.map(|id| id.to_string());
+            return json::ContextPage { contexts, next_cursor };
+        }
+        last = Some(context.id);
+        if has_labels(&context.labels, &query.labels) {
+            contexts.push(shape(context));
+        }
+    }
+    json::ContextPage { contexts, next_cursor: None }
+}
+
+fn has_labels(labels: &Labels, wanted: &[(String, Option<String>)]) -> bool {
+    wanted.iter().all(|(key, value)| match (labels.get(key), value) {
+        (Some(actual), Some(value)) => actual == value,
+        (actual, None) => actual.is_some(),
+        (None, Some(_)) => false,
+    })
+}
+
+/// A context as JSON.
+pub(crate) fn shape(context: Context) -> json::Context {
+    json::Context {
+        context_id: context.id.into(),
+        head_turn_id: context.head.into(),
+        head_depth: context.head_depth,
+        created_at: json::Time(context.created_at),
+        labels: Arc::unwrap_or_clone(context.labels),
+    }
+}

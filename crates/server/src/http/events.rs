@@ -1,0 +1,203 @@
+//! The feed as server-sent events: replay from a position, then follow.
+//!
+//! A task per stream reads the store's events and waits at a short channel, so a reader who is slow
+//! is waited for and never buffered; one who takes nothing is cut off with his connection and
+//! resumes from the last `id:` that he saw. Streams end when the server stops.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use tokio::sync::mpsc::Sender;
+use turnkeep_store::{Event, EventKind, Store};
+use turnkeep_types::{ContextId, TurnId};
+use turnkeep_wire::{ErrorCode, json};
+
+use super::body::ChannelBody;
+use super::extract::{At, Query};
+use super::query::{EventsQuery, parse_position};
+use crate::error::ApiError;
+use crate::shared::Shared;
+
+/// Chunks that may wait for a reader.
+const CHUNKS_MAX: usize = 4;
+/// A chunk is sent when it is this long.
+const CHUNK_BYTES: usize = 16 << 10;
+/// Events that are looked at before other tasks get a turn.
+const SCAN_EVENTS_MAX: usize = 1024;
+
+/// All events of the store.
+#[utoipa::path(get, path = "/v1/events", tag = "events",
+    params(
+        ("after" = Option<u64>, Query, description = "Resumes after this position; 0 replays all, none starts now"),
+        ("Last-Event-ID" = Option<u64>, Header, description = "As `after`, and wins over it"),
+    ),
+    responses((status = 200, description = "`turn.appended`, `context.created`, `fs.attached`, `registry.put`; ignore other kinds",
+        body = String, content_type = "text/event-stream")))]
+pub(crate) async fn all(
+    State(shared): State<Arc<Shared>>,
+    Query(query): Query<EventsQuery>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    stream(shared, None, query, &headers)
+}
+
+/// The events of one context: what happened to it and was appended to it, not what it inherited.
+#[utoipa::path(get, path = "/v1/contexts/{context_id}/events", tag = "events",
+    params(
+        ("context_id" = json::Id, Path),
+        ("after" = Option<u64>, Query, description = "Resumes after this position; 0 replays all, none starts now"),
+        ("Last-Event-ID" = Option<u64>, Header, description = "As `after`, and wins over it"),
+    ),
+    responses((status = 200, description = "`turn.appended`, `context.created`, `fs.attached`; ignore other kinds",
+        body = String, content_type = "text/event-stream")))]
+pub(crate) async fn of_context(
+    State(shared): State<Arc<Shared>>,
+    At(context): At<ContextId>,
+    Query(query): Query<EventsQuery>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    shared.store.store().context(context)?;
+    stream(shared, Some(context), query, &headers)
+}
+
+fn stream(
+    shared: Arc<Shared>,
+    context: Option<ContextId>,
+    query: EventsQuery,
+    headers: &HeaderMap,
+) -> Result<Response, ApiError> {
+    let last = shared.store.store().last_position();
+    let after = start(query, headers)?.unwrap_or(last);
+    if after > last {
+        let message = format!("position {after} is beyond the end of the feed, which is {last}");
+        return Err(ApiError::new(ErrorCode::Conflict, message).with("last_position", last));
+    }
+    let (sender, body) = ChannelBody::new(CHUNKS_MAX);
+    let feed = Feed { shared: Arc::clone(&shared), context, position: after, sender };
+    shared.spawn(feed.run());
+    let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store")];
+    Ok((headers, Body::new(body)).into_response())
+}
+
+/// Where to start. A browser that reconnects asks for the same address again and adds what it saw last.
+fn start(query: EventsQuery, headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
+    let Some(header) = headers.get("last-event-id") else { return Ok(query.after) };
+    let position = header.to_str().ok().and_then(parse_position);
+    position.map(Some).ok_or_else(|| ApiError::bad_request("Last-Event-ID is not a position"))
+}
+
+struct Feed {
+    shared: Arc<Shared>,
+    context: Option<ContextId>,
+    /// The last event that was looked at.
+    position: u64,
+    sender: Sender<std::io::Result<Bytes>>,
+}
+
+impl Feed {
+    async fn run(mut self) {
+        let stopping = self.shared.stopping.clone();
+        tokio::select! {
+            () = stopping.cancelled() => {}
+            () = self.follow() => {}
+        }
+    }
+
+    /// Sends events until the reader is gone.
+    async fn follow(&mut self) {
+        let mut news = self.shared.store.position();
+        let period = self.shared.config.timeouts.sse_ping;
+        let mut chunk = String::from(": open\n\n");
+        loop {
+            let caught_up = self.fill(&mut chunk);
+            if !chunk.is_empty() && self.sender.send(Ok(std::mem::take(&mut chunk).into())).await.is_err() {
+                return;
+            }
+            if !caught_up {
+                tokio::task::yield_now().await;
+                continue;
+            }
+            let seen = self.position;
+            tokio::select! {
+                () = self.sender.closed() => return,
+                news = news.wait_for(|last| *last > seen) => if news.is_err() { return },
+                () = tokio::time::sleep(period) => chunk.push_str(": ping\n\n"),
+            }
+        }
+    }
+
+    /// Adds events to a chunk; says whether there are no more for now.
+    fn fill(&mut self, chunk: &mut String) -> bool {
+        let store = self.shared.store.store();
+        for _ in 0..SCAN_EVENTS_MAX {
+            if chunk.len() >= CHUNK_BYTES {
+                return false;
+            }
+            let Some(event) = store.event(self.position + 1) else { return true };
+            self.position = event.position;
+            push_event(chunk, store, &event, self.context);
+        }
+        false
+    }
+}
+
+/// Adds an event if it is of the context. An event whose object was lost to damage is left out.
+fn push_event(out: &mut String, store: &Store, event: &Event, context: Option<ContextId>) {
+    let of_context = |id: ContextId| context.is_none_or(|wanted| wanted == id);
+    let (kind, data) = match &event.kind {
+        EventKind::TurnAppended(id) => ("turn.appended", turn_appended(store, *id, of_context)),
+        EventKind::ContextCreated(id) if of_context(*id) => ("context.created", context_created(store, *id)),
+        EventKind::FsAttached(id) => ("fs.attached", fs_attached(store, *id, of_context)),
+        EventKind::RegistryPut(id) if context.is_none() => ("registry.put", registry_put(id)),
+        EventKind::ContextCreated(_) | EventKind::RegistryPut(_) => return,
+    };
+    if let Some(data) = data {
+        write!(out, "id: {}\nevent: {kind}\ndata: {data}\n\n", event.position)
+            .expect("memory takes what is written");
+    }
+}
+
+fn turn_appended(store: &Store, id: TurnId, wanted: impl Fn(ContextId) -> bool) -> Option<String> {
+    let turn = store.turn(id).ok().filter(|turn| wanted(turn.context))?;
+    let event = json::TurnAppended {
+        context_id: turn.context.into(),
+        turn_id: turn.id.into(),
+        parent_turn_id: turn.parent.into(),
+        depth: turn.depth,
+        declared_type: json::TypeName {
+            type_id: turn.declared.id.as_ref().to_owned(),
+            type_version: turn.declared.version,
+        },
+        encoding: turn.encoding,
+        content_hash_b3: json::Hash(turn.hash),
+        uncompressed_len: turn.raw_len,
+        created_at: json::Time(turn.created_at),
+    };
+    serde_json::to_string(&event).ok()
+}
+
+fn context_created(store: &Store, id: ContextId) -> Option<String> {
+    let created_at = json::Time(store.context(id).ok()?.created_at);
+    serde_json::to_string(&json::ContextCreated { context_id: id.into(), created_at }).ok()
+}
+
+fn fs_attached(store: &Store, id: TurnId, wanted: impl Fn(ContextId) -> bool) -> Option<String> {
+    let turn = store.turn(id).ok().filter(|turn| wanted(turn.context))?;
+    let fs_root_hash = json::Hash(turn.fs_root?);
+    serde_json::to_string(&json::FsAttached {
+        context_id: turn.context.into(),
+        turn_id: id.into(),
+        fs_root_hash,
+    })
+    .ok()
+}
+
+fn registry_put(id: &str) -> Option<String> {
+    serde_json::to_string(&json::RegistryPut { bundle_id: id.to_owned() }).ok()
+}

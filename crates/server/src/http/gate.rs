@@ -1,0 +1,134 @@
+//! The gate before every route: reads the request's head, lets the rules decide, counts the answer.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, AUTHORIZATION,
+    COOKIE, HOST, ORIGIN, UPGRADE, VARY, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use turnkeep_wire::ErrorCode;
+
+use super::status_page;
+use crate::auth::{Denied, Facts, Pass};
+use crate::error::ApiError;
+use crate::shared::Shared;
+
+/// The local address that a request's connection arrived at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ArrivedAt(pub(crate) IpAddr);
+
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// Decides about a request, and counts and completes its answer.
+pub(crate) async fn guard(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+    let began = tokio::time::Instant::now();
+    let method = request.method().clone();
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let origin = request.headers().get(ORIGIN).cloned();
+    let (mut response, admitted) = match admit(&shared, &request) {
+        Ok(Pass::Serve) => (next.run(request).await, true),
+        Ok(Pass::Preflight) => (preflight(), true),
+        Err(refusal) => (*refusal, false),
+    };
+    response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if let Some(origin) = origin.filter(|_| admitted) {
+        allow_origin(response.headers_mut(), origin);
+    }
+    let route = route.as_ref().map_or("none", MatchedPath::as_str);
+    shared.metrics.http(route, known(&method), response.status().as_u16(), began.elapsed());
+    response
+}
+
+fn admit(shared: &Shared, request: &Request) -> Result<Pass, Box<Response>> {
+    let local = request.extensions().get::<ArrivedAt>().map_or(shared.http_addr.ip(), |arrived| arrived.0);
+    let facts = facts(request, shared.gate.cookie_name()).map_err(|error| Box::new(error.into_response()))?;
+    shared.gate.decide(&facts, local).map_err(|denied| Box::new(refuse(&denied, request)))
+}
+
+fn facts<'a>(request: &'a Request, cookie_name: &str) -> Result<Facts<'a>, ApiError> {
+    let (headers, uri) = (request.headers(), request.uri());
+    let method = request.method();
+    let link = uri.path() == "/" && uri.query().is_some_and(|query| query.starts_with("token="));
+    let bearer = one(headers, &AUTHORIZATION)?.map(|value| value.strip_prefix("Bearer ").unwrap_or_default());
+    // A request line may name the host itself; then that is the host.
+    let host = one(headers, &HOST)?;
+    Ok(Facts {
+        open: uri.path() == "/healthz" || link,
+        state_change: !matches!(*method, Method::GET | Method::HEAD),
+        upgrade: headers.contains_key(UPGRADE),
+        preflight: method == Method::OPTIONS
+            && headers.contains_key(ORIGIN)
+            && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD),
+        host: uri.authority().map(axum::http::uri::Authority::as_str).or(host),
+        origin: one(headers, &ORIGIN)?,
+        fetch_site: one(headers, &SEC_FETCH_SITE)?,
+        bearer: bearer.map(str::trim),
+        cookie: cookie(headers, cookie_name),
+    })
+}
+
+/// A header that may come once, as text.
+fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, ApiError> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next().map(HeaderValue::to_str), values.next()) {
+        (None, _) => Ok(None),
+        (Some(Ok(value)), None) => Ok(Some(value)),
+        _ => Err(ApiError::bad_request(format!("the header `{name}` is not one plain value"))),
+    }
+}
+
+fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let all = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = all.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(known, _)| *known == name).map(|(_, value)| value)
+}
+
+fn refuse(denied: &Denied, request: &Request) -> Response {
+    let code = match denied {
+        Denied::NoHost => ErrorCode::BadRequest,
+        Denied::Host(_) | Denied::Origin(_) | Denied::CrossSite(_) | Denied::CookieAlone => {
+            ErrorCode::Forbidden
+        }
+        Denied::NoCredentials | Denied::WrongCredentials => ErrorCode::Unauthorized,
+    };
+    if code == ErrorCode::Unauthorized && request.uri().path() == "/" {
+        return status_page::locked();
+    }
+    ApiError::new(code, denied.to_string()).into_response()
+}
+
+fn preflight() -> Response {
+    let headers = [
+        (ACCESS_CONTROL_ALLOW_METHODS, "GET, HEAD, POST, PUT, PATCH"),
+        (ACCESS_CONTROL_ALLOW_HEADERS, "authorization, content-type, if-none-match, last-event-id, range"),
+        (ACCESS_CONTROL_MAX_AGE, "600"),
+    ];
+    (StatusCode::NO_CONTENT, headers).into_response()
+}
+
+fn allow_origin(headers: &mut HeaderMap, origin: HeaderValue) {
+    let exposed = HeaderValue::from_static("content-range, etag, idempotency-replayed");
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
+    headers.append(VARY, HeaderValue::from_static("Origin"));
+}
+
+/// The method as a label: callers may invent methods, counters may not.
+fn known(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        Method::OPTIONS => "OPTIONS",
+        _ => "other",
+    }
+}

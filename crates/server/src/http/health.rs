@@ -1,0 +1,30 @@
+//! Health: open to everyone who names the right host, and says no more than needed.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use turnkeep_wire::json;
+
+use super::extract::Query;
+use super::query::NoQuery;
+use crate::shared::Shared;
+
+/// Whether the server can do its work. Needs no token.
+#[utoipa::path(get, path = "/healthz", tag = "server",
+    responses(
+        (status = 200, description = "It can", body = json::Health),
+        (status = 503, description = "It can read but not write until it is restarted", body = json::Health),
+    ))]
+pub(crate) async fn healthz(
+    State(shared): State<Arc<Shared>>,
+    Query(NoQuery): Query<NoQuery>,
+) -> (StatusCode, Json<json::Health>) {
+    let (code, status) = match shared.store.store().stats().poisoned {
+        false => (StatusCode::OK, "ok"),
+        true => (StatusCode::SERVICE_UNAVAILABLE, "read_only"),
+    };
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    (code, Json(json::Health { status: status.to_owned(), version }))
+}

@@ -1,0 +1,73 @@
+//! The HTTP gateway. This file is the route table; a file per resource has the handlers.
+//!
+//! Routes are registered together with their description, so the OpenAPI document is made of what
+//! is served. Every request passes the gate first, and every error has the one form.
+
+mod append;
+mod blobs;
+mod body;
+mod content;
+mod contexts;
+mod events;
+mod export;
+mod extract;
+mod failure;
+mod fs;
+mod gate;
+mod health;
+mod openapi;
+mod page;
+pub mod query;
+mod registry;
+mod serve;
+mod stall;
+mod stats;
+mod status_page;
+mod turns;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub use openapi::openapi_json;
+pub(crate) use serve::serve_http;
+
+use crate::shared::Shared;
+
+/// Every route.
+fn routes() -> OpenApiRouter<Arc<Shared>> {
+    OpenApiRouter::with_openapi(openapi::preamble())
+        .routes(routes!(contexts::list, contexts::create))
+        .routes(routes!(contexts::create_alias))
+        .routes(routes!(contexts::fork))
+        .routes(routes!(contexts::show, contexts::patch))
+        .routes(routes!(turns::page, append::append))
+        .routes(routes!(append::append_alias))
+        .routes(routes!(turns::show))
+        .routes(routes!(fs::root))
+        .routes(routes!(fs::path))
+        .routes(routes!(blobs::get, blobs::head, blobs::put))
+        .routes(routes!(registry::get_bundle, registry::put_bundle))
+        .routes(routes!(registry::types))
+        .routes(routes!(registry::type_version))
+        .routes(routes!(events::all))
+        .routes(routes!(events::of_context))
+        .routes(routes!(stats::stats))
+        .routes(routes!(stats::metrics))
+        .routes(routes!(export::export))
+        .routes(routes!(health::healthz))
+        .routes(routes!(openapi::document))
+        .routes(routes!(status_page::page))
+}
+
+/// The whole gateway.
+pub(crate) fn router(shared: Arc<Shared>) -> Router {
+    Router::from(routes())
+        .fallback(failure::unknown_route)
+        .method_not_allowed_fallback(failure::unknown_method)
+        .layer(from_fn_with_state(Arc::clone(&shared), gate::guard))
+        .with_state(shared)
+}

@@ -1,0 +1,127 @@
+//! The OpenAPI document: made of the route table, served, and checked in as `docs/openapi.json`.
+
+use std::sync::LazyLock;
+
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use turnkeep_wire::json;
+use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::{Components, ContentBuilder, Ref, Required, ResponseBuilder};
+use utoipa::{IntoParams, OpenApi};
+
+use super::extract::Query;
+use super::query::NoQuery;
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Turnkeep",
+        description = "The store's HTTP gateway: a durable, branchable, typed turn store. Every error has the form \
+            of ErrorReply. Unknown query parameters, query values and body fields are refused with 400.",
+        license(name = "Apache-2.0", identifier = "Apache-2.0"),
+    ),
+    components(schemas(
+        json::ErrorReply, json::TurnAppended, json::ContextCreated, json::FsAttached, json::RegistryPut, json::FsSymlink
+    )),
+    tags(
+        (name = "contexts", description = "Branch heads"),
+        (name = "turns", description = "Immutable turns and their payloads"),
+        (name = "filesystem", description = "The files of a turn"),
+        (name = "blobs", description = "Bytes by their hash"),
+        (name = "registry", description = "Types and their descriptors"),
+        (name = "events", description = "What happened, as it happens"),
+        (name = "server", description = "The server about itself"),
+    )
+)]
+struct Preamble;
+
+/// The document without its routes.
+pub(crate) fn preamble() -> utoipa::openapi::OpenApi {
+    Preamble::openapi()
+}
+
+/// The parameters that say how to show turns.
+pub(crate) struct ViewParams;
+
+/// A parameter, what it is for, and its legal values if there is a list of them.
+type Row = (&'static str, &'static str, &'static [&'static str]);
+
+const VIEW_PARAMS: [Row; 10] = [
+    ("view", "`typed` unless given", &["typed", "raw", "both"]),
+    (
+        "type_hint_mode",
+        "Where the descriptor comes from; `inherit` unless given",
+        &["inherit", "explicit", "latest"],
+    ),
+    ("as_type_id", "With `type_hint_mode=explicit`: the type", &[]),
+    ("as_type_version", "With `type_hint_mode=explicit`: its version", &[]),
+    ("include_unknown", "Whether to show what the descriptor does not know; `0` unless given", &["0", "1"]),
+    ("bytes_render", "How to show bytes; `base64` unless given", &["base64", "hex", "len_only"]),
+    ("bytes_format", "Another name of `bytes_render`", &["base64", "hex", "len_only"]),
+    ("u64_format", "How to show integers of 64 bits; `string` unless given", &["string", "number"]),
+    ("enum_render", "How to show enums; `label` unless given", &["label", "number", "both"]),
+    ("time_render", "How to show times; `iso` unless given", &["iso", "unix_ms"]),
+];
+
+impl IntoParams for ViewParams {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let parameter = |(name, description, legal): Row| {
+            let legal = (!legal.is_empty()).then(|| legal.iter().copied());
+            let schema = ObjectBuilder::new().schema_type(Type::String).enum_values(legal).build();
+            ParameterBuilder::new()
+                .name(name)
+                .parameter_in(ParameterIn::Query)
+                .required(Required::False)
+                .description(Some(description))
+                .schema(Some(schema))
+                .build()
+        };
+        VIEW_PARAMS.map(parameter).into()
+    }
+}
+
+static DOCUMENT: LazyLock<String> = LazyLock::new(|| {
+    let mut document = super::routes().into_openapi();
+    document.info.version = env!("CARGO_PKG_VERSION").to_owned();
+    let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
+    document.components.get_or_insert_with(Components::new).add_security_scheme("token", bearer);
+    let paths = std::mem::take(&mut document.paths.paths);
+    for (path, mut item) in paths {
+        for operation in operations(&mut item) {
+            complete(operation, &path);
+        }
+        document.paths.paths.insert(path.replace("{*", "{"), item);
+    }
+    let mut text = document.to_pretty_json().unwrap_or_default();
+    text.push('\n');
+    text
+});
+
+fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    let PathItem { get, head, post, put, patch, .. } = item;
+    [get, head, post, put, patch].into_iter().flatten()
+}
+
+/// What holds for every operation: errors have one form, and all but `/healthz` needs the token.
+fn complete(operation: &mut Operation, path: &str) {
+    let body = ContentBuilder::new().schema(Some(Ref::from_schema_name("ErrorReply"))).build();
+    let error = ResponseBuilder::new().description("An error").content("application/json", body).build();
+    operation.responses.responses.insert("default".to_owned(), error.into());
+    if path != "/healthz" {
+        operation.security = Some(vec![SecurityRequirement::new("token", Vec::<String>::new())]);
+    }
+}
+
+/// The OpenAPI document of the gateway, as it is served.
+pub fn openapi_json() -> &'static str {
+    &DOCUMENT
+}
+
+/// This document.
+#[utoipa::path(get, path = "/openapi.json", tag = "server",
+    responses((status = 200, description = "The OpenAPI document", body = Object)))]
+pub(crate) async fn document(Query(NoQuery): Query<NoQuery>) -> Response {
+    ([(CONTENT_TYPE, "application/json")], openapi_json()).into_response()
+}

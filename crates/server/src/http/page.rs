@@ -1,0 +1,212 @@
+//! Turns as JSON text, written straight into the response.
+//!
+//! A page is bounded twice: by the payloads' bytes that it reads and by the text that it writes. A
+//! page that is cut keeps the turns nearest to where it starts, always at least one; so turns are
+//! written from the newest to the oldest and put in order at the end. One turn that cannot be shown
+//! never hides the others: it says why, beside its raw view.
+
+use std::fmt::Write;
+use std::ops::Range;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use turnkeep_store::projection::{self, BytesRender, TypeHint};
+use turnkeep_store::{Context, Payload, Registry, Store, Turn};
+use turnkeep_types::{Compression, TurnId, TypeRef};
+use turnkeep_wire::ErrorCode;
+use turnkeep_wire::json::Time;
+
+use super::query::ViewOptions;
+use crate::error::ApiError;
+use crate::shared::Shared;
+
+/// A page to be written.
+pub(crate) struct Page {
+    /// The context as the page's `meta` shows it.
+    pub(crate) context: Context,
+    /// The turns, oldest first.
+    pub(crate) turns: Vec<Turn>,
+    /// How to show them.
+    pub(crate) options: ViewOptions,
+}
+
+impl Page {
+    /// The page as JSON.
+    pub(crate) fn render(&self, shared: &Shared) -> Result<String, ApiError> {
+        let renderer = Renderer::new(shared, &self.options)?;
+        let (text, ranges) = self.newest_first(&renderer, shared.config.limits.page_bytes_max);
+        let oldest = self.turns.iter().rev().nth(ranges.len().wrapping_sub(1));
+        let mut out = String::with_capacity(text.len() + 512);
+        self.write_meta(&mut out, &renderer.registry);
+        for (place, range) in ranges.into_iter().rev().enumerate() {
+            if place > 0 {
+                out.push(',');
+            }
+            out.push_str(&text[range]);
+        }
+        out.push_str("],\"next_before_turn_id\":");
+        match oldest.filter(|turn| turn.parent.is_some()) {
+            Some(turn) => put(&mut out, format_args!("\"{}\"}}", turn.id)),
+            None => out.push_str("null}"),
+        }
+        Ok(out)
+    }
+
+    /// Every turn's text from the newest on, as far as the bounds allow.
+    fn newest_first(&self, renderer: &Renderer<'_>, bytes_max: usize) -> (String, Vec<Range<usize>>) {
+        let mut text = String::with_capacity(self.turns.len() * 512);
+        let mut ranges = Vec::with_capacity(self.turns.len());
+        let mut read = 0;
+        for turn in self.turns.iter().rev() {
+            read += turn.raw_len as usize;
+            if !ranges.is_empty() && read > bytes_max {
+                break;
+            }
+            let start = text.len();
+            // The fault is in the text; on a page it is nobody's status.
+            drop(renderer.write(&mut text, turn));
+            if !ranges.is_empty() && text.len() > bytes_max {
+                break;
+            }
+            ranges.push(start..text.len());
+        }
+        (text, ranges)
+    }
+
+    fn write_meta(&self, out: &mut String, registry: &Registry) {
+        let Context { id, head, head_depth, .. } = &self.context;
+        let head = TurnId::to_wire(*head);
+        put(
+            out,
+            format_args!(
+                "{{\"meta\":{{\"context_id\":\"{id}\",\"head_turn_id\":\"{head}\",\"head_depth\":{head_depth}"
+            ),
+        );
+        out.push_str(",\"registry_bundle_id\":");
+        match registry.last_bundle_id() {
+            Some(id) => put_str(out, id),
+            None => out.push_str("null"),
+        }
+        out.push_str("},\"turns\":[");
+    }
+}
+
+/// Writes turns with one set of options and one state of the registry.
+pub(crate) struct Renderer<'a> {
+    store: &'a Store,
+    registry: Arc<Registry>,
+    options: &'a ViewOptions,
+}
+
+impl<'a> Renderer<'a> {
+    /// A renderer; refuses an explicit type that nobody published, whatever the turns are.
+    pub(crate) fn new(shared: &'a Shared, options: &'a ViewOptions) -> Result<Self, ApiError> {
+        let registry = shared.store.store().registry();
+        if let TypeHint::Explicit(wanted) = &options.projection.hint
+            && options.view.is_typed()
+            && !registry.knows(wanted)
+        {
+            return Err(ApiError::new(
+                ErrorCode::FailedDependency,
+                format!("type {wanted} is not in the registry"),
+            )
+            .with("type_id", &*wanted.id)
+            .with("type_version", wanted.version));
+        }
+        Ok(Self { store: shared.store.store(), registry, options })
+    }
+
+    /// One turn as JSON, or its fault.
+    pub(crate) fn one(&self, turn: &Turn) -> Result<String, ApiError> {
+        let mut out = String::with_capacity(1024);
+        match self.write(&mut out, turn) {
+            None => Ok(out),
+            Some(fault) => Err(fault),
+        }
+    }
+
+    /// Writes a turn, whole in any case, and says what was wrong with it.
+    fn write(&self, out: &mut String, turn: &Turn) -> Option<ApiError> {
+        write_head(out, turn);
+        let payload = self.store.payload(turn);
+        let bytes = payload.as_ref().map_err(Clone::clone).and_then(Payload::raw);
+        let fault = match &bytes {
+            Err(error) => Some(ApiError::from(error.clone())),
+            Ok(bytes) if self.options.view.is_typed() => self.write_typed(out, turn, bytes).err(),
+            Ok(_) => None,
+        };
+        if self.options.view.is_raw() || fault.is_some() {
+            self.write_raw(out, turn, bytes.as_deref().ok());
+        }
+        if let Some(fault) = &fault {
+            write_fault(out, fault);
+        }
+        out.push('}');
+        fault
+    }
+
+    fn write_typed(&self, out: &mut String, turn: &Turn, payload: &[u8]) -> Result<(), ApiError> {
+        let ViewOptions { projection, .. } = self.options;
+        let projected =
+            projection::project(&self.registry, &turn.declared, turn.encoding, payload, projection)?;
+        out.push(',');
+        projected.push_members(out);
+        Ok(())
+    }
+
+    fn write_raw(&self, out: &mut String, turn: &Turn, bytes: Option<&[u8]>) {
+        let (encoding, none, len) = (turn.encoding, Compression::None.to_wire(), turn.raw_len);
+        put(out, format_args!(",\"content_hash_b3\":\"{}\",\"encoding\":{encoding}", turn.hash));
+        put(out, format_args!(",\"compression\":{none},\"uncompressed_len\":{len}"));
+        let Some(bytes) = bytes else { return };
+        match self.options.projection.bytes_render {
+            BytesRender::Base64 => put_quoted(out, ",\"bytes_b64\":\"", &STANDARD.encode(bytes)),
+            BytesRender::Hex => put_quoted(out, ",\"bytes_hex\":\"", &hex::encode(bytes)),
+            BytesRender::LenOnly => {}
+        }
+    }
+}
+
+fn write_head(out: &mut String, turn: &Turn) {
+    let Turn { id, parent, depth, context, created_at, .. } = turn;
+    let parent = TurnId::to_wire(*parent);
+    put(out, format_args!("{{\"turn_id\":\"{id}\",\"parent_turn_id\":\"{parent}\",\"depth\":{depth}"));
+    put(out, format_args!(",\"context_id\":\"{context}\",\"created_at\":\"{}\"", Time(*created_at)));
+    if let Some(root) = turn.fs_root {
+        put(out, format_args!(",\"fs_root_hash\":\"{root}\""));
+    }
+    out.push_str(",\"declared_type\":");
+    put_type(out, &turn.declared);
+}
+
+fn write_fault(out: &mut String, fault: &ApiError) {
+    put(
+        out,
+        format_args!(",\"error\":{{\"code\":\"{}\",\"status\":{}", fault.code.word(), fault.code.status()),
+    );
+    out.push_str(",\"message\":");
+    put_str(out, &fault.message);
+    out.push('}');
+}
+
+fn put_type(out: &mut String, name: &TypeRef) {
+    out.push_str("{\"type_id\":");
+    put_str(out, &name.id);
+    put(out, format_args!(",\"type_version\":{}}}", name.version));
+}
+
+/// Writes text that needs no escapes.
+fn put_quoted(out: &mut String, before: &str, text: &str) {
+    out.push_str(before);
+    out.push_str(text);
+    out.push('"');
+}
+
+fn put_str(out: &mut String, text: &str) {
+    out.push_str(&serde_json::to_string(text).expect("a string is JSON"));
+}
+
+fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
+    out.write_fmt(text).expect("memory takes what is written");
+}

@@ -1,0 +1,257 @@
+//! Queries: every name and value is known, or the request is refused with the legal ones.
+//!
+//! Parsing is a pure function of the query string, so that a table and a fuzz target can run it.
+//! Nothing is guessed: a name that is unknown or comes twice, a value outside its list and an escape
+//! that is none are each an error that says what would have been right.
+
+mod turns;
+
+pub use turns::{TurnQuery, TurnsQuery, View, ViewOptions};
+
+use std::str::FromStr;
+
+use turnkeep_store::projection::{HintError, UnknownValue};
+use turnkeep_types::{ContextId, TurnId};
+
+/// Contexts on a page, unless the request says otherwise.
+const CONTEXTS_DEFAULT: usize = 64;
+
+/// Why a query is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum QueryError {
+    /// A name that this route does not know.
+    #[error("`{name}` is not a parameter here; these are: {}", .legal.join(", "))]
+    Unknown {
+        /// The name.
+        name: String,
+        /// The names that are.
+        legal: &'static [&'static str],
+    },
+    /// A parameter given twice, perhaps once by an alias.
+    #[error("`{0}` is given twice")]
+    Twice(&'static str),
+    /// A value that is not one of the list.
+    #[error(transparent)]
+    Illegal(#[from] UnknownValue),
+    /// A value that is not of the parameter's kind.
+    #[error("`{value}` is not a value of `{name}`: expected {expected}")]
+    Kind {
+        /// The parameter.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// What it should be.
+        expected: &'static str,
+    },
+    /// A percent sign without two hex digits, or bytes that are not UTF-8.
+    #[error("`{0}` is not percent-encoded UTF-8")]
+    Encoding(String),
+    /// A type hint that is none.
+    #[error(transparent)]
+    Hint(#[from] HintError),
+}
+
+/// A query that a route understands.
+pub trait FromQuery: Sized {
+    /// Reads it from the pairs of the query string.
+    fn from_query(pairs: Pairs) -> Result<Self, QueryError>;
+}
+
+/// The names and values of a query string, decoded, in order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pairs(Vec<(String, String)>);
+
+impl Pairs {
+    /// Splits and decodes a query string, the part after `?`.
+    pub fn parse(query: &str) -> Result<Self, QueryError> {
+        let parts = query.split('&').filter(|part| !part.is_empty());
+        let pairs = parts.map(|part| {
+            let (name, value) = part.split_once('=').unwrap_or((part, ""));
+            Ok((decode(name)?, decode(value)?))
+        });
+        pairs.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Refuses names that are not in the list.
+    fn only(&self, legal: &'static [&'static str]) -> Result<(), QueryError> {
+        match self.0.iter().find(|(name, _)| !legal.contains(&name.as_str())) {
+            Some((name, _)) => Err(QueryError::Unknown { name: name.clone(), legal }),
+            None => Ok(()),
+        }
+    }
+
+    /// The one value of a parameter, under its name or its alias.
+    fn one(&self, name: &'static str, alias: Option<&'static str>) -> Result<Option<&str>, QueryError> {
+        let mut values = self.all(name).chain(alias.into_iter().flat_map(|alias| self.all(alias)));
+        let first = values.next();
+        if values.next().is_some() { Err(QueryError::Twice(name)) } else { Ok(first) }
+    }
+
+    fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The value of a parameter that has a list of legal ones.
+    fn choice<T: FromStr<Err = UnknownValue> + Default>(
+        &self,
+        name: &'static str,
+        alias: Option<&'static str>,
+    ) -> Result<T, QueryError> {
+        self.one(name, alias)?.map_or(Ok(T::default()), |value| Ok(value.parse()?))
+    }
+
+    /// A number of things. One that is too large to count is as good as the largest.
+    fn count(&self, name: &'static str, default: usize) -> Result<usize, QueryError> {
+        match self.one(name, None)? {
+            None => Ok(default),
+            Some(value) if is_number(value) => Ok(value.parse().unwrap_or(usize::MAX)),
+            Some(value) => Err(kind(name, value, "a whole number")),
+        }
+    }
+}
+
+fn kind(name: &'static str, value: &str, expected: &'static str) -> QueryError {
+    QueryError::Kind { name, value: value.to_owned(), expected }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// An id, or 0 for none.
+fn optional_turn(pairs: &Pairs, name: &'static str) -> Result<Option<TurnId>, QueryError> {
+    match pairs.one(name, None)? {
+        None | Some("0") => Ok(None),
+        Some(value) => value.parse().map(Some).map_err(|_| kind(name, value, "a turn id")),
+    }
+}
+
+/// Decodes percent escapes, and `+` as a space, as forms write it.
+fn decode(text: &str) -> Result<String, QueryError> {
+    let bytes = percent_decode(text, true).and_then(|bytes| String::from_utf8(bytes).ok());
+    bytes.ok_or_else(|| QueryError::Encoding(text.to_owned()))
+}
+
+/// The bytes behind percent escapes, once; none if an escape is broken.
+pub(crate) fn percent_decode(text: &str, plus_is_space: bool) -> Option<Vec<u8>> {
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        decoded.push(match byte {
+            b'%' => {
+                let digit = |b: Option<u8>| char::from(b?).to_digit(16);
+                u8::try_from(digit(bytes.next())? * 16 + digit(bytes.next())?).ok()?
+            }
+            b'+' if plus_is_space => b' ',
+            other => other,
+        });
+    }
+    Some(decoded)
+}
+
+/// No parameters at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoQuery;
+
+impl FromQuery for NoQuery {
+    fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
+        pairs.only(&[]).map(|()| Self)
+    }
+}
+
+/// Which contexts to list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContextsQuery {
+    /// At most so many.
+    pub limit: usize,
+    /// From below this one on.
+    pub before: Option<ContextId>,
+    /// Labels that all of them have: a key, and perhaps its value.
+    pub labels: Vec<(String, Option<String>)>,
+}
+
+impl ContextsQuery {
+    /// The parameters.
+    pub const NAMES: &'static [&'static str] = &["limit", "cursor", "label"];
+}
+
+impl FromQuery for ContextsQuery {
+    fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
+        pairs.only(Self::NAMES)?;
+        let before = match pairs.one("cursor", None)? {
+            None => None,
+            Some(value) => Some(value.parse().map_err(|_| kind("cursor", value, "a page's next_cursor"))?),
+        };
+        let label = |text: &str| match text.split_once('=') {
+            Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
+            None => (text.to_owned(), None),
+        };
+        let labels = pairs.all("label").map(label).collect();
+        Ok(Self { limit: pairs.count("limit", CONTEXTS_DEFAULT)?, before, labels })
+    }
+}
+
+/// Where an event stream starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventsQuery {
+    /// After this position; none starts now.
+    pub after: Option<u64>,
+}
+
+impl EventsQuery {
+    /// The parameters.
+    pub const NAMES: &'static [&'static str] = &["after"];
+}
+
+impl FromQuery for EventsQuery {
+    fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
+        pairs.only(Self::NAMES)?;
+        let after = pairs.one("after", None)?.map(|value| {
+            parse_position(value).ok_or_else(|| kind("after", value, "a position: a whole number from 0 on"))
+        });
+        Ok(Self { after: after.transpose()? })
+    }
+}
+
+/// A position in the feed.
+pub(crate) fn parse_position(text: &str) -> Option<u64> {
+    if is_number(text) { text.parse().ok() } else { None }
+}
+
+/// The token of the link, if the query of `/` holds one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkQuery {
+    /// The token.
+    pub token: Option<String>,
+}
+
+impl LinkQuery {
+    /// The parameters.
+    pub const NAMES: &'static [&'static str] = &["token"];
+}
+
+impl FromQuery for LinkQuery {
+    fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
+        pairs.only(Self::NAMES)?;
+        Ok(Self { token: pairs.one("token", None)?.map(str::to_owned) })
+    }
+}
+
+/// Parses arbitrary bytes as the query of every route; for fuzzing. It must not panic, and what
+/// parses once parses the same way again.
+pub fn parse_any(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let Ok(pairs) = Pairs::parse(text) else { return };
+    let turns = TurnsQuery::from_query(pairs.clone());
+    assert_eq!(turns, TurnsQuery::from_query(pairs.clone()), "one query, two meanings");
+    let contexts = ContextsQuery::from_query(pairs.clone());
+    let events = EventsQuery::from_query(pairs.clone());
+    let understood = [turns.is_ok(), contexts.is_ok(), events.is_ok()];
+    assert!(
+        NoQuery::from_query(pairs).is_err() || understood.iter().all(|ok| *ok),
+        "an empty query is every route's"
+    );
+}
+
+#[cfg(test)]
+mod tests;

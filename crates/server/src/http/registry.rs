@@ -1,0 +1,106 @@
+//! The type registry: bundles go in and come back as they were, types are read one version at a time.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use bytes::Bytes;
+use turnkeep_store::Outcome;
+use turnkeep_types::{BlobHash, TypeRef};
+use turnkeep_wire::{ErrorCode, json};
+
+use super::blobs::etag;
+use super::content::{Content, REVALIDATE};
+use super::extract::{At, AtType, Query, Raw};
+use super::query::NoQuery;
+use crate::convert;
+use crate::error::ApiError;
+use crate::shared::Shared;
+
+const JSON: &str = "application/json";
+
+/// Publishes a bundle. Publishing the same content again changes nothing.
+#[utoipa::path(put, path = "/v1/registry/bundles/{bundle_id}", tag = "registry", params(("bundle_id" = String, Path)),
+    request_body(content = Object, content_type = "application/json"),
+    responses(
+        (status = 201, description = "New, durable and in use"),
+        (status = 204, description = "The identical bundle was there already"),
+    ))]
+pub(crate) async fn put_bundle(
+    State(shared): State<Arc<Shared>>,
+    At(id): At<String>,
+    Query(NoQuery): Query<NoQuery>,
+    Raw(json): Raw,
+) -> Result<StatusCode, ApiError> {
+    let command = convert::put_bundle(&shared.policy, id, json)?;
+    match shared.store.run(command).await? {
+        Outcome::BundlePut { was_new: true } => Ok(StatusCode::CREATED),
+        Outcome::BundlePut { was_new: false } => Ok(StatusCode::NO_CONTENT),
+        _ => Err(ApiError::internal("a put had another outcome")),
+    }
+}
+
+/// A bundle, byte for byte as it was first published.
+#[utoipa::path(get, path = "/v1/registry/bundles/{bundle_id}", tag = "registry", params(("bundle_id" = String, Path)),
+    responses(
+        (status = 200, description = "The bundle", body = Object),
+        (status = 304, description = "The entity tag was known"),
+    ))]
+pub(crate) async fn get_bundle(
+    State(shared): State<Arc<Shared>>,
+    At(id): At<String>,
+    Query(NoQuery): Query<NoQuery>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let registry = shared.store.store().registry();
+    let bundle = registry.bundle(&id).ok_or_else(|| {
+        ApiError::new(ErrorCode::NotFound, format!("bundle `{id}` does not exist"))
+            .with("bundle_id", id.as_str())
+    })?;
+    let etag = format!("\"{}\"", bundle.etag);
+    Content { etag, media_type: JSON, cache: REVALIDATE, bytes: bundle.bytes.clone() }.respond(&headers)
+}
+
+/// Every known type with its versions.
+#[utoipa::path(get, path = "/v1/registry/types", tag = "registry",
+    responses(
+        (status = 200, description = "The types", body = json::TypeList),
+        (status = 304, description = "The entity tag was known"),
+    ))]
+pub(crate) async fn types(
+    State(shared): State<Arc<Shared>>,
+    Query(NoQuery): Query<NoQuery>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    tagged(&shared.store.store().registry().types_json(), &headers)
+}
+
+/// A type at one version.
+#[utoipa::path(get, path = "/v1/registry/types/{type_id}/versions/{type_version}", tag = "registry",
+    params(("type_id" = String, Path), ("type_version" = u32, Path)),
+    responses(
+        (status = 200, description = "Its descriptors", body = json::TypeVersion),
+        (status = 304, description = "The entity tag was known"),
+    ))]
+pub(crate) async fn type_version(
+    State(shared): State<Arc<Shared>>,
+    AtType(id, version): AtType,
+    Query(NoQuery): Query<NoQuery>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let registry = shared.store.store().registry();
+    let Some(descriptor) = registry.descriptor(&id, version) else {
+        let name = TypeRef::new(id, version);
+        return Err(ApiError::new(ErrorCode::NotFound, format!("type {name} is not in the registry"))
+            .with("type_id", &*name.id)
+            .with("type_version", version));
+    };
+    tagged(&registry.descriptor_json(descriptor), &headers)
+}
+
+/// JSON whose entity tag is the hash of its text.
+fn tagged(value: &serde_json::Value, headers: &HeaderMap) -> Result<Response, ApiError> {
+    let bytes = Bytes::from(value.to_string());
+    Content { etag: etag(BlobHash::of(&bytes)), media_type: JSON, cache: REVALIDATE, bytes }.respond(headers)
+}

@@ -1,0 +1,224 @@
+//! The page at `/`: what this server is and holds, in plain HTML that loads nothing else.
+//!
+//! Everything that is not ours is escaped, and the page's policy forbids scripts and requests, so
+//! that even a hole in the escaping would stay without effect. The link `/?token=…` buys the cookie.
+
+use std::fmt::{self, Display};
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY, SET_COOKIE,
+    WWW_AUTHENTICATE,
+};
+use axum::http::{HeaderName, StatusCode};
+use axum::response::{IntoResponse, Response};
+use turnkeep_wire::json;
+
+use super::extract::Query;
+use super::query::LinkQuery;
+use super::{contexts, stats};
+use crate::shared::Shared;
+
+/// Contexts that the page shows.
+const LATEST_CONTEXTS: usize = 12;
+
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; \
+    frame-ancestors 'none'";
+
+const STYLE: &str = include_str!("status_page.css");
+
+/// The status page; with `token`, the link that opens it.
+#[utoipa::path(get, path = "/", tag = "server",
+    params(("token" = Option<String>, Query, description = "The token; a right one sets the cookie")),
+    responses(
+        (status = 200, description = "The page", body = String, content_type = "text/html"),
+        (status = 303, description = "The token was right: the cookie is set"),
+    ))]
+pub(crate) async fn page(State(shared): State<Arc<Shared>>, Query(query): Query<LinkQuery>) -> Response {
+    match query.token {
+        None => html(StatusCode::OK, &status(&shared)),
+        Some(_) if shared.gate.is_off() => redirect(None),
+        Some(token) => match shared.gate.cookie_for(&token) {
+            Some(cookie) => redirect(Some(cookie)),
+            None => locked(),
+        },
+    }
+}
+
+/// What someone without the token sees.
+pub(crate) fn locked() -> Response {
+    let body = "<main><h1>Turnkeep</h1><p class=lead>This page needs the token. Open the link that \
+        <code>turnkeep up</code> printed when it started.</p></main>";
+    ([(WWW_AUTHENTICATE, "Bearer")], html(StatusCode::UNAUTHORIZED, body)).into_response()
+}
+
+fn redirect(cookie: Option<String>) -> Response {
+    let fixed = [(LOCATION, "/"), (CACHE_CONTROL, "no-store"), (REFERRER_POLICY, "no-referrer")];
+    let cookie: Option<[(HeaderName, String); 1]> = cookie.map(|cookie| [(SET_COOKIE, cookie)]);
+    let response = (StatusCode::SEE_OTHER, fixed);
+    match cookie {
+        Some(cookie) => (response.0, response.1, cookie).into_response(),
+        None => response.into_response(),
+    }
+}
+
+fn html(status: StatusCode, body: &str) -> Response {
+    let text = format!(
+        "<!doctype html><html lang=en><head><meta charset=utf-8><title>Turnkeep</title>\
+         <meta name=viewport content=\"width=device-width,initial-scale=1\"><style>{STYLE}</style></head>\
+         <body>{body}</body></html>"
+    );
+    let headers = [
+        (CONTENT_TYPE, "text/html; charset=utf-8"),
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (CACHE_CONTROL, "no-store"),
+        (REFERRER_POLICY, "no-referrer"),
+    ];
+    (status, headers, text).into_response()
+}
+
+fn status(shared: &Shared) -> String {
+    let stats = stats::read(shared);
+    let (word, class) = if stats.poisoned { ("read only", "bad") } else { ("serving", "good") };
+    let header = format!(
+        "<header><h1>Turnkeep</h1><span class=version>{}</span><span class=\"state {class}\">{word}</span></header>",
+        Escaped(&stats.version)
+    );
+    let (tiles, places, contexts) = (tiles(&stats), places(shared), latest(shared));
+    format!("<main>{header}{tiles}{places}{contexts}{FOOTER}</main>")
+}
+
+const FOOTER: &str = "<footer><a href=\"/openapi.json\">OpenAPI</a><a href=\"/metrics\">Metrics</a>\
+    <a href=\"/v1/stats\">Stats</a><a href=\"/v1/contexts\">Contexts</a>\
+    <a href=\"/v1/registry/types\">Types</a></footer>";
+
+fn tiles(stats: &json::Stats) -> String {
+    let tile = |name: &str, value: &dyn Display| format!("<div><dt>{name}</dt><dd>{value}</dd></div>");
+    let rows = [
+        tile("turns", &Grouped(stats.turns)),
+        tile("contexts", &Grouped(stats.contexts)),
+        tile("blobs", &Grouped(stats.blobs)),
+        tile("types", &Grouped(stats.types)),
+        tile("payloads", &Size(stats.blob_raw_bytes)),
+        tile("kept as", &Size(stats.blob_stored_bytes)),
+        tile("log", &Size(stats.log_bytes)),
+        tile("connections", &Grouped(stats.connections)),
+    ];
+    format!("<dl class=tiles>{}</dl>", rows.concat())
+}
+
+fn places(shared: &Shared) -> String {
+    let config = &shared.config;
+    let tls = if config.tls.is_some() { " · TLS" } else { "" };
+    let auth = if shared.gate.is_off() { "nobody is asked for a token" } else { "token" };
+    let strict = if config.strict_types { "only published types" } else { "any type" };
+    let rows = [
+        ("Data directory", config.data_dir.clone()),
+        ("Binary protocol", format!("{}{tls}", shared.tcp_addr)),
+        ("HTTP", format!("{}{tls}", shared.http_addr)),
+        ("Access", auth.to_owned()),
+        ("Appends", strict.to_owned()),
+    ];
+    let rows = rows
+        .map(|(name, value)| format!("<tr><th>{name}</th><td><code>{}</code></td></tr>", Escaped(&value)));
+    format!("<table class=places>{}</table>", rows.concat())
+}
+
+fn latest(shared: &Shared) -> String {
+    let rows: Vec<_> =
+        shared.store.store().contexts(None).take(LATEST_CONTEXTS).map(contexts::shape).collect();
+    if rows.is_empty() {
+        return "<h2>Latest contexts</h2><p class=lead>None yet. <code>turnkeep ctx new</code> makes one.</p>".into();
+    }
+    let rows: Vec<_> = rows.iter().map(row).collect();
+    format!(
+        "<h2>Latest contexts</h2><table class=contexts><thead><tr><th>context</th><th>head</th><th>depth</th>\
+         <th>created</th><th>labels</th></tr></thead><tbody>{}</tbody></table>",
+        rows.concat()
+    )
+}
+
+fn row(context: &json::Context) -> String {
+    let labels = context
+        .labels
+        .iter()
+        .map(|(key, value)| format!("<span class=label>{}<b>{}</b></span>", Escaped(key), Escaped(value)));
+    let (id, head) = (context.context_id, context.head_turn_id);
+    format!(
+        "<tr><td><a href=\"/v1/contexts/{id}/turns\">ctx:{id}</a></td><td>turn:{head}</td><td>{}</td>\
+         <td>{}</td><td>{}</td></tr>",
+        context.head_depth,
+        context.created_at,
+        labels.collect::<String>()
+    )
+}
+
+/// Text with everything escaped that HTML could take for its own.
+struct Escaped<'a>(&'a str);
+
+impl Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.chars().try_for_each(|letter| match letter {
+            '<' => f.write_str("&lt;"),
+            '>' => f.write_str("&gt;"),
+            '&' => f.write_str("&amp;"),
+            '"' => f.write_str("&quot;"),
+            '\'' => f.write_str("&#39;"),
+            other => write!(f, "{other}"),
+        })
+    }
+}
+
+/// A number in groups of three digits.
+struct Grouped(u64);
+
+impl Display for Grouped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = self.0.to_string();
+        digits.chars().enumerate().try_for_each(|(place, digit)| {
+            let gap = place > 0 && (digits.len() - place).is_multiple_of(3);
+            write!(f, "{}{digit}", if gap { "\u{202f}" } else { "" })
+        })
+    }
+}
+
+/// A number of bytes in the largest unit that leaves something before the point.
+struct Size(u64);
+
+impl Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+        let power = self.0.checked_ilog2().unwrap_or(0) / 10;
+        let Some(unit) = (power as usize).checked_sub(1).and_then(|place| units.get(place)) else {
+            return write!(f, "{} B", self.0);
+        };
+        let tenths = u128::from(self.0) * 10 >> (10 * power);
+        write!(f, "{}.{} {unit}", tenths / 10, tenths % 10)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_ours_is_escaped() {
+        let hostile = "<script>alert('x')</script>&\"";
+        let expect = "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;&amp;&quot;";
+        assert_eq!(Escaped(hostile).to_string(), expect);
+    }
+
+    #[test]
+    fn numbers_read_well() {
+        fn check(number: u64, grouped: &str, size: &str) {
+            assert_eq!(Grouped(number).to_string().replace('\u{202f}', " "), grouped);
+            assert_eq!(Size(number).to_string(), size);
+        }
+        check(0, "0", "0 B");
+        check(999, "999", "999 B");
+        check(1024, "1 024", "1.0 KiB");
+        check(1_234_567, "1 234 567", "1.1 MiB");
+        check(u64::MAX, "18 446 744 073 709 551 615", "15.9 EiB");
+    }
+}

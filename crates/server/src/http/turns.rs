@@ -1,0 +1,90 @@
+//! Turns: a page of them, and one.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use turnkeep_store::Turn;
+use turnkeep_types::{ContextId, TurnId};
+use turnkeep_wire::json;
+
+use super::append::BLOCKING_FROM_BYTES;
+use super::extract::{At, Query};
+use super::page::{Page, Renderer};
+use super::query::{TurnQuery, TurnsQuery};
+use crate::error::ApiError;
+use crate::shared::Shared;
+
+/// Pages of more turns than this are made on a thread of their own.
+const BLOCKING_FROM_TURNS: usize = 512;
+
+/// A page of turns, oldest first, ending at the head or before a turn.
+#[utoipa::path(get, path = "/v1/contexts/{context_id}/turns", tag = "turns",
+    params(
+        ("context_id" = json::Id, Path),
+        ("limit" = Option<u64>, Query, description = "At most so many, 64 unless given; clamped to 10000"),
+        ("before_turn_id" = Option<json::Id>, Query, description = "Ancestors of this turn; 0 starts at the head"),
+        super::openapi::ViewParams,
+    ),
+    responses((status = 200, description = "The page. A turn that cannot be shown has `error`", body = json::TurnPage)))]
+pub(crate) async fn page(
+    State(shared): State<Arc<Shared>>,
+    At(context): At<ContextId>,
+    Query(query): Query<TurnsQuery>,
+) -> Result<Response, ApiError> {
+    let store = shared.store.store();
+    let context = store.context(context)?;
+    let limit = query.limit.min(shared.config.limits.page_turns_max);
+    let turns = match query.before {
+        Some(turn) => store.before(turn, limit)?,
+        None => head_turns(&shared, &context, limit)?,
+    };
+    let long = is_long(&turns);
+    let page = Page { context, turns, options: query.options };
+    if !long {
+        return Ok(reply(page.render(&shared)?));
+    }
+    let reader = Arc::clone(&shared);
+    Ok(reply(shared.blocking(move || page.render(&reader)).await?))
+}
+
+/// The turns that end at the head as the page's `meta` shows it, though the head may have moved since.
+fn head_turns(
+    shared: &Shared,
+    context: &turnkeep_store::Context,
+    limit: usize,
+) -> Result<Vec<Turn>, ApiError> {
+    let (Some(head), Some(above)) = (context.head, limit.checked_sub(1)) else { return Ok(Vec::new()) };
+    let store = shared.store.store();
+    let mut turns = store.before(head, above)?;
+    turns.push(store.turn(head)?);
+    Ok(turns)
+}
+
+fn is_long(turns: &[Turn]) -> bool {
+    let bytes: u64 = turns.iter().map(|turn| u64::from(turn.raw_len)).sum();
+    turns.len() > BLOCKING_FROM_TURNS || bytes >= BLOCKING_FROM_BYTES as u64
+}
+
+/// One turn. What a page shows as a turn's `error` is here the status.
+#[utoipa::path(get, path = "/v1/turns/{turn_id}", tag = "turns",
+    params(("turn_id" = json::Id, Path), super::openapi::ViewParams),
+    responses((status = 200, description = "The turn", body = json::Turn)))]
+pub(crate) async fn show(
+    State(shared): State<Arc<Shared>>,
+    At(id): At<TurnId>,
+    Query(query): Query<TurnQuery>,
+) -> Result<Response, ApiError> {
+    let turn = shared.store.store().turn(id)?;
+    if !is_long(std::slice::from_ref(&turn)) {
+        return Ok(reply(Renderer::new(&shared, &query.options)?.one(&turn)?));
+    }
+    let reader = Arc::clone(&shared);
+    let body = shared.blocking(move || Renderer::new(&reader, &query.options)?.one(&turn)).await?;
+    Ok(reply(body))
+}
+
+fn reply(json: String) -> Response {
+    ([(CONTENT_TYPE, "application/json")], json).into_response()
+}

@@ -1,0 +1,122 @@
+//! The composition root: binds both listeners, starts every task, and joins them at shutdown.
+//!
+//! The caller owns the runtime and the store: it opens the store before and closes it after. Nothing
+//! is served before both ports are bound, and [`Running::shutdown`] returns when no task is left.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use turnkeep_store::Store;
+
+use crate::auth::{Auth, Gate};
+use crate::config::{ConfigError, ServerConfig};
+use crate::connections::{self, Connections};
+use crate::convert::Policy;
+use crate::handle::StoreHandle;
+use crate::http;
+use crate::metrics::Metrics;
+use crate::shared::Shared;
+use crate::tcp;
+use crate::tls::{self, TlsError};
+
+/// Why the server cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// A configuration that must not be served.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// TLS files that cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// An address that cannot be listened on.
+    #[error("cannot listen on {addr}: {source}")]
+    Bind {
+        /// The address.
+        addr: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// A server at work. Dropping it lets the server run on; [`Running::shutdown`] ends it.
+pub struct Running {
+    shared: Arc<Shared>,
+}
+
+/// Starts serving `store` as `config` says, on the caller's runtime.
+pub async fn serve(config: ServerConfig, store: Store) -> Result<Running, ServeError> {
+    config.check()?;
+    let tcp_tls = config.tls.as_ref().map(|files| tls::acceptor(files, false)).transpose()?;
+    let http_tls = config.tls.as_ref().map(|files| tls::acceptor(files, true)).transpose()?;
+    let (tcp, tcp_addr) = bind(config.tcp_addr).await?;
+    let (http, http_addr) = bind(config.http_addr).await?;
+    let shared = share(config, store, tcp_addr, http_addr);
+    shared.spawn(tcp::serve_tcp(tcp, tcp_tls, Arc::clone(&shared)));
+    shared.spawn(http::serve_http(http, http_tls, Arc::clone(&shared)));
+    Ok(Running { shared })
+}
+
+async fn bind(addr: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeError> {
+    let refuse = |source| ServeError::Bind { addr, source };
+    let listener = TcpListener::bind(addr).await.map_err(refuse)?;
+    let bound = listener.local_addr().map_err(refuse)?;
+    Ok((listener, bound))
+}
+
+fn share(config: ServerConfig, store: Store, tcp_addr: SocketAddr, http_addr: SocketAddr) -> Arc<Shared> {
+    let store = StoreHandle::new(store, config.queue_commands_max);
+    let room = connections::file_limit();
+    let connections = Connections::new(config.connections_max.map_or(room, |max| max.min(room)));
+    Arc::new(Shared {
+        policy: Policy { limits: config.limits.clone(), strict_types: config.strict_types },
+        gate: Gate::new(&config, http_addr.port()),
+        metrics: Metrics::new(store.clone(), connections.clone()),
+        store,
+        config,
+        connections,
+        tasks: TaskTracker::new(),
+        stopping: CancellationToken::new(),
+        abandoned: CancellationToken::new(),
+        tcp_addr,
+        http_addr,
+    })
+}
+
+impl Running {
+    /// Where the binary protocol listens.
+    pub fn tcp_addr(&self) -> SocketAddr {
+        self.shared.tcp_addr
+    }
+
+    /// Where HTTP listens.
+    pub fn http_addr(&self) -> SocketAddr {
+        self.shared.http_addr
+    }
+
+    /// The address of the status page, with the token that opens it.
+    pub fn link(&self) -> String {
+        let config = &self.shared.config;
+        let scheme = if config.tls.is_some() { "https" } else { "http" };
+        let token = match &config.auth {
+            Auth::Off => String::new(),
+            Auth::Token(token) => format!("?token={}", token.reveal()),
+        };
+        format!("{scheme}://{}/{token}", self.shared.http_addr)
+    }
+
+    /// Stops: accepts nothing more, lets requests under way finish within the grace, then abandons them.
+    pub async fn shutdown(self) {
+        let Shared { tasks, stopping, abandoned, config, .. } = &*self.shared;
+        stopping.cancel();
+        tasks.close();
+        if tokio::time::timeout(config.timeouts.shutdown_grace, tasks.wait()).await.is_err() {
+            tracing::warn!(tasks = tasks.len(), "requests under way are abandoned");
+            abandoned.cancel();
+            tasks.wait().await;
+        }
+    }
+}

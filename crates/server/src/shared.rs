@@ -1,0 +1,61 @@
+//! What every connection of both surfaces sees: the store, the rules and the counters.
+
+use std::net::SocketAddr;
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::auth::Gate;
+use crate::config::ServerConfig;
+use crate::connections::Connections;
+use crate::convert::Policy;
+use crate::error::ApiError;
+use crate::handle::StoreHandle;
+use crate::metrics::Metrics;
+
+/// What every connection sees. Made once, by the composition root.
+pub(crate) struct Shared {
+    /// The store.
+    pub(crate) store: StoreHandle,
+    /// As the server was told at start.
+    pub(crate) config: ServerConfig,
+    /// What is held against requests before they become commands.
+    pub(crate) policy: Policy,
+    /// Who may come in over HTTP.
+    pub(crate) gate: Gate,
+    /// Counters.
+    pub(crate) metrics: Metrics,
+    /// Room for connections.
+    pub(crate) connections: Connections,
+    /// Every task that serves a connection or feeds a response; joined at shutdown.
+    pub(crate) tasks: TaskTracker,
+    /// Cancelled when the server is to stop: finish what is under way, begin nothing.
+    pub(crate) stopping: CancellationToken,
+    /// Cancelled when the grace is over: end now.
+    pub(crate) abandoned: CancellationToken,
+    /// Where the binary protocol listens.
+    pub(crate) tcp_addr: SocketAddr,
+    /// Where HTTP listens.
+    pub(crate) http_addr: SocketAddr,
+}
+
+impl Shared {
+    /// Starts a task that is joined at shutdown, and abandoned if it does not end within the grace.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let abandoned = self.abandoned.clone();
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = task => {}
+                () = abandoned.cancelled() => {}
+            }
+        });
+    }
+
+    /// Runs work that takes long on a thread of its own.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        self.tasks.spawn_blocking(work).await.map_err(ApiError::internal)?
+    }
+}

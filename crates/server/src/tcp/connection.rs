@@ -1,0 +1,439 @@
+//! One connection: bytes in, frames, requests, answers, bytes out, as one task.
+//!
+//! The loop matches a closed [`Event`]. What may be taken from the peer is bounded by the requests and
+//! bytes that are owed to it and by the bytes that it has not read; beyond that it is not read from,
+//! and TCP does the rest. A frame's declared length is never reserved before its bytes arrive.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::BytesMut;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::WaitForCancellationFutureOwned;
+use turnkeep_wire::message::{Subscribe, encode_failure};
+use turnkeep_wire::{Frame, FrameTooLong, HEADER_BYTES, Header, MsgType, Request, Response};
+
+use super::dispatch::{Slow, Step, settle};
+use super::greeting::{self, GREETING_BYTES_MAX};
+use super::replies::{Owed, Replies, Settled, Ticket};
+use super::subscription::{Chunk, Subscriptions};
+use super::watchdog::{Activity, Late, Watchdog};
+use super::{LARGE_FROM_BYTES, Tcp};
+use crate::auth::Auth;
+use crate::error::ApiError;
+
+/// Requests that a connection may have in flight.
+const IN_FLIGHT_REQUESTS_MAX: usize = 1024;
+/// Bytes of requests and answers that may wait in a connection's queue.
+const IN_FLIGHT_BYTES_MAX: usize = 4 << 20;
+/// Bytes that may wait for the peer to read them before it is asked for nothing more.
+const OUT_BYTES_MAX: usize = 1 << 20;
+/// What is read at once, at first and at most; it doubles whenever a read fills it.
+const READ_BYTES_MIN: usize = 4 << 10;
+const READ_BYTES_MAX: usize = 64 << 10;
+/// A buffer larger than this is given back when it is empty.
+const BUFFER_BYTES_KEPT: usize = 256 << 10;
+/// How long a peer that we hang up on may take to read why.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// What can happen to a connection.
+enum Event {
+    Settled(Ticket, Settled),
+    Finished(Ticket, Owed),
+    Room(Option<OwnedSemaphorePermit>),
+    Delivered(Chunk),
+    Wrote(io::Result<usize>),
+    Received(io::Result<usize>),
+    Stopping,
+    Late(Late),
+}
+
+/// How far a connection has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// The first frame must be a HELLO with the token.
+    Greeting,
+    /// Requests are taken.
+    Open,
+    /// The server stops: what is owed is answered, everything else is refused.
+    Stopping,
+    /// Nothing more is taken: what is owed leaves, then the connection ends.
+    Closing,
+}
+
+type Room = Pin<Box<dyn Future<Output = Option<OwnedSemaphorePermit>> + Send>>;
+
+/// One connection.
+pub(super) struct Connection<S> {
+    pub(super) tcp: Arc<Tcp>,
+    pub(super) session_id: u64,
+    stream: S,
+    phase: Phase,
+    /// Whether the peer hears that we end the connection, instead of ending it itself.
+    hang_up: bool,
+    input: BytesMut,
+    read_bytes: usize,
+    out: BytesMut,
+    replies: Replies,
+    slow: Option<Slow>,
+    subscriptions: Subscriptions,
+    /// Room for the large frame that is arriving, and the wait for it.
+    room: Option<OwnedSemaphorePermit>,
+    room_wait: Option<Room>,
+    /// Room of large answers that are being written.
+    out_rooms: Vec<OwnedSemaphorePermit>,
+    watchdog: Watchdog,
+    stopping: Pin<Box<WaitForCancellationFutureOwned>>,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
+    pub(super) fn new(stream: S, tcp: Arc<Tcp>) -> Self {
+        let config = &tcp.shared.config;
+        let phase = if matches!(config.auth, Auth::Off) { Phase::Open } else { Phase::Greeting };
+        Self {
+            session_id: tcp.next_session(),
+            stream,
+            phase,
+            hang_up: false,
+            input: BytesMut::new(),
+            read_bytes: READ_BYTES_MIN,
+            out: BytesMut::new(),
+            replies: Replies::default(),
+            slow: None,
+            subscriptions: Subscriptions::default(),
+            room: None,
+            room_wait: None,
+            out_rooms: Vec::new(),
+            watchdog: Watchdog::new(&config.timeouts),
+            stopping: Box::pin(tcp.shared.stopping.clone().cancelled_owned()),
+            tcp,
+        }
+    }
+
+    /// Serves the connection until it ends.
+    pub(super) async fn run(mut self) -> io::Result<()> {
+        while !self.is_done() {
+            match poll_fn(|context| self.poll_event(context)).await {
+                Event::Settled(ticket, settled) => self.emit(ticket, settled),
+                Event::Finished(ticket, owed) => self.finished(ticket, owed),
+                Event::Room(room) => self.room_found(room),
+                Event::Delivered(chunk) => self.deliver(&chunk),
+                Event::Wrote(written) => self.wrote(written?)?,
+                Event::Received(received) => self.received(received?),
+                Event::Stopping => self.stop(),
+                Event::Late(late) => return self.give_up(late),
+            }
+            self.take_frames();
+        }
+        self.close().await
+    }
+
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Event> {
+        if let Poll::Ready(event) = self.poll_own_work(context) {
+            return Poll::Ready(event);
+        }
+        if !self.out.is_empty()
+            && let Poll::Ready(written) = pin!(self.stream.write_buf(&mut self.out)).poll(context)
+        {
+            return Poll::Ready(Event::Wrote(written));
+        }
+        if self.is_reading() {
+            self.make_room();
+            if let Poll::Ready(received) = pin!(self.stream.read_buf(&mut self.input)).poll(context) {
+                return Poll::Ready(Event::Received(received));
+            }
+        }
+        self.watchdog.poll(self.activity(), context).map(Event::Late)
+    }
+
+    /// Everything but the socket and the clock.
+    fn poll_own_work(&mut self, context: &mut Context<'_>) -> Poll<Event> {
+        if matches!(self.phase, Phase::Greeting | Phase::Open)
+            && self.stopping.as_mut().poll(context).is_ready()
+        {
+            return Poll::Ready(Event::Stopping);
+        }
+        if let Some(slow) = &mut self.slow
+            && let Poll::Ready((ticket, owed)) = slow.as_mut().poll(context)
+        {
+            return Poll::Ready(Event::Finished(ticket, owed));
+        }
+        if let Some(wait) = &mut self.room_wait
+            && let Poll::Ready(room) = wait.as_mut().poll(context)
+        {
+            return Poll::Ready(Event::Room(room));
+        }
+        if let Poll::Ready((ticket, settled)) = self.replies.poll_next(context) {
+            return Poll::Ready(Event::Settled(ticket, settled));
+        }
+        if self.out.len() < OUT_BYTES_MAX {
+            return self.subscriptions.poll_chunk(context).map(Event::Delivered);
+        }
+        Poll::Pending
+    }
+
+    fn is_done(&self) -> bool {
+        matches!(self.phase, Phase::Stopping | Phase::Closing)
+            && self.slow.is_none()
+            && self.replies.is_empty()
+            && self.out.is_empty()
+    }
+
+    /// Whether another request may be taken.
+    fn has_capacity(&self) -> bool {
+        self.slow.is_none()
+            && self.replies.len() < IN_FLIGHT_REQUESTS_MAX
+            && self.replies.bytes() < IN_FLIGHT_BYTES_MAX
+            && self.out.len() < OUT_BYTES_MAX
+    }
+
+    fn is_reading(&self) -> bool {
+        matches!(self.phase, Phase::Greeting | Phase::Open) && self.room_wait.is_none() && self.has_capacity()
+    }
+
+    fn activity(&self) -> Activity {
+        Activity {
+            reading: self.is_reading(),
+            owing: !self.replies.is_empty(),
+            writing: !self.out.is_empty(),
+            subscribed: !self.subscriptions.is_empty(),
+        }
+    }
+
+    /// Makes room for what may come next: never more than about as much as has come already.
+    fn make_room(&mut self) {
+        let have = self.input.len();
+        let need = Header::peek(&self.input)
+            .map_or(1, |header| (HEADER_BYTES + header.len as usize).saturating_sub(have));
+        let want = need.clamp(self.read_bytes, self.read_bytes.max(have));
+        if self.input.capacity() - have < want / 4 {
+            self.input.reserve(want);
+        }
+    }
+
+    fn received(&mut self, bytes: usize) {
+        if bytes == 0 {
+            self.phase = Phase::Closing;
+            self.subscriptions = Subscriptions::default();
+        } else if self.input.len() == self.input.capacity() {
+            self.read_bytes = (self.read_bytes * 2).min(READ_BYTES_MAX);
+        }
+    }
+
+    /// Takes every whole frame that may be taken now.
+    fn take_frames(&mut self) {
+        let mut taken = false;
+        while self.phase != Phase::Closing && self.room_wait.is_none() && self.has_capacity() {
+            let frame_bytes_max = self.frame_bytes_max();
+            match Frame::take(&mut self.input, frame_bytes_max) {
+                Ok(Some(frame)) => self.on_frame(frame),
+                Ok(None) => {
+                    self.wait_for_rest();
+                    break;
+                }
+                Err(too_long) => self.refuse_frame(too_long),
+            }
+            taken = true;
+        }
+        if taken {
+            self.watchdog.took_frames(!self.input.is_empty());
+        } else if !self.input.is_empty() {
+            self.watchdog.has_part();
+        }
+    }
+
+    fn frame_bytes_max(&self) -> usize {
+        let max = self.tcp.shared.policy.limits.frame_bytes_max;
+        if self.phase == Phase::Greeting { max.min(GREETING_BYTES_MAX) } else { max }
+    }
+
+    /// A large frame is read on only when there is room for it.
+    fn wait_for_rest(&mut self) {
+        if self.phase == Phase::Stopping {
+            return;
+        }
+        let len = Header::peek(&self.input).map_or(0, |header| header.len as usize);
+        if len >= LARGE_FROM_BYTES && self.room.is_none() {
+            self.room_wait = Some(Box::pin(self.tcp.room(len)));
+        }
+    }
+
+    fn room_found(&mut self, room: Option<OwnedSemaphorePermit>) {
+        self.room_wait = None;
+        self.room = room;
+        self.watchdog.excuse();
+    }
+
+    fn refuse_frame(&mut self, too_long: FrameTooLong) {
+        let error = if self.phase == Phase::Greeting { greeting::no_token() } else { too_long.into() };
+        let frame = Frame { header: too_long.header, payload: bytes::Bytes::new() };
+        self.owe(Ticket::of(&frame, None), Owed::Settled(Settled::Failure(error)));
+        self.end();
+    }
+
+    fn on_frame(&mut self, frame: Frame) {
+        let ticket = Ticket::of(&frame, self.room.take());
+        if self.phase == Phase::Stopping {
+            return self.take_step(settle(ticket, Err(ApiError::shutting_down())));
+        }
+        let request = Request::decode(frame, &self.tcp.shared.policy.limits);
+        if self.phase == Phase::Greeting {
+            return self.greet(ticket, request.ok());
+        }
+        let step = match request {
+            Ok(request) => self.dispatch(ticket, request),
+            Err(error) => settle(ticket, Err(error.into())),
+        };
+        self.take_step(step);
+    }
+
+    fn greet(&mut self, ticket: Ticket, request: Option<Request>) {
+        let auth = &self.tcp.shared.config.auth;
+        let welcome = match &request {
+            Some(Request::Hello(hello)) => greeting::welcome(auth, self.session_id, hello.as_ref()),
+            _ => Err(greeting::no_token()),
+        };
+        let is_welcome = welcome.is_ok();
+        self.take_step(settle(ticket, welcome.map(Response::Hello)));
+        if is_welcome {
+            self.phase = Phase::Open;
+        } else {
+            self.end();
+        }
+    }
+
+    fn take_step(&mut self, step: Step) {
+        match step {
+            Step::Owe(ticket, owed) => self.owe(ticket, owed),
+            Step::Await(slow) => self.slow = Some(slow),
+        }
+    }
+
+    fn finished(&mut self, ticket: Ticket, owed: Owed) {
+        self.slow = None;
+        self.watchdog.excuse();
+        self.owe(ticket, owed);
+    }
+
+    /// Puts an answer in its place, which may be right at the front.
+    fn owe(&mut self, ticket: Ticket, owed: Owed) {
+        match owed {
+            Owed::Settled(settled) if self.replies.is_empty() => self.emit(ticket, settled),
+            owed => self.replies.push(ticket, owed),
+        }
+    }
+
+    fn emit(&mut self, ticket: Ticket, settled: Settled) {
+        if self.out.is_empty() {
+            self.watchdog.wrote();
+        }
+        let mut status = 0;
+        match self.subject_to_stop(settled) {
+            Settled::Response(response) => response.encode(ticket.req_id, &mut self.out),
+            Settled::Encoded(frame) => append(&mut self.out, frame),
+            Settled::Failure(error) => {
+                error.log();
+                status = error.code.status();
+                encode_failure(&mut self.out, ticket.req_id, error.code, &error.message, &error.details);
+            }
+            Settled::Subscribed(opening) => {
+                let accepted = Response::Subscribed { caught_up: opening.caught_up };
+                accepted.encode(opening.req_id, &mut self.out);
+                self.subscriptions.begin(&opening, &self.tcp.shared);
+            }
+        }
+        self.out_rooms.extend(ticket.room);
+        self.tcp.shared.metrics.tcp(message_name(ticket.msg_type), status);
+    }
+
+    /// A subscription that had not begun when the server stopped never does.
+    fn subject_to_stop(&self, settled: Settled) -> Settled {
+        match settled {
+            Settled::Subscribed(_) if self.phase == Phase::Stopping => {
+                Settled::Failure(ApiError::shutting_down())
+            }
+            settled => settled,
+        }
+    }
+
+    fn deliver(&mut self, chunk: &Chunk) {
+        if self.out.is_empty() {
+            self.watchdog.wrote();
+        }
+        self.out.extend_from_slice(&chunk.frames);
+    }
+
+    fn wrote(&mut self, bytes: usize) -> io::Result<()> {
+        if bytes == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        self.watchdog.wrote();
+        if self.out.is_empty() {
+            self.out_rooms.clear();
+            if self.out.capacity() > BUFFER_BYTES_KEPT {
+                self.out = BytesMut::new();
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn subscribe(&mut self, ticket: Ticket, ask: &Subscribe) -> Step {
+        match self.subscriptions.open(self.tcp.shared.store.store(), ticket.req_id, ask) {
+            Ok(opening) => Step::Owe(ticket, Owed::Settled(Settled::Subscribed(opening))),
+            Err(error) => settle(ticket, Err(error)),
+        }
+    }
+
+    pub(super) fn cancel(&mut self, req_id: u64) -> Result<Response, ApiError> {
+        self.subscriptions.cancel(req_id).map(|()| Response::Cancelled)
+    }
+
+    fn stop(&mut self) {
+        self.phase = Phase::Stopping;
+        self.hang_up = true;
+        self.room_wait = None;
+        self.subscriptions.end_all(&ApiError::shutting_down(), &mut self.out);
+    }
+
+    fn end(&mut self) {
+        self.phase = Phase::Closing;
+        self.hang_up = true;
+    }
+
+    fn give_up(&self, late: Late) -> io::Result<()> {
+        tracing::debug!(session = self.session_id, %late, "gave up on a connection");
+        Ok(())
+    }
+
+    /// Ends the connection in a way that lets the peer read the last answers: a socket that is closed
+    /// while bytes of the peer are unread may take back what was sent on it.
+    async fn close(mut self) -> io::Result<()> {
+        self.stream.shutdown().await?;
+        if self.hang_up {
+            let mut rest = [0; 4096];
+            let drain = async { while self.stream.read(&mut rest).await.is_ok_and(|bytes| bytes > 0) {} };
+            if tokio::time::timeout(LINGER, drain).await.is_err() {
+                tracing::debug!(session = self.session_id, "a peer went on after it was hung up on");
+            }
+        }
+        Ok(())
+    }
+}
+
+fn append(out: &mut BytesMut, frame: BytesMut) {
+    if out.is_empty() {
+        *out = frame;
+    } else {
+        out.extend_from_slice(&frame);
+    }
+}
+
+/// A name for counters; one for all messages that do not exist.
+fn message_name(msg_type: u16) -> &'static str {
+    MsgType::from_wire(msg_type).map_or("UNKNOWN", MsgType::name)
+}

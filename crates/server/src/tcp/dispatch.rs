@@ -1,0 +1,202 @@
+//! What becomes of a request: one line per message, then the few ways in which it can be answered.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use turnkeep_store::{Command, ReadError, Store};
+use turnkeep_types::{BlobHash, ContextId, Limits};
+use turnkeep_wire::message::{AppendBatch, AppendTurn, ContextHead, SentTurn};
+use turnkeep_wire::{Request, Response};
+
+use super::connection::Connection;
+use super::greeting::welcome;
+use super::page::{Page, encode_whole_blob};
+use super::replies::{Ack, Owed, Settled, Ticket};
+use super::{LARGE_FROM_BYTES, Tcp};
+use crate::convert::{self, Policy};
+use crate::error::ApiError;
+
+/// What a connection has to do for a request.
+pub(super) enum Step {
+    /// The answer is owed, or is there.
+    Owe(Ticket, Owed),
+    /// Something has to be awaited first; no other request is taken until then.
+    Await(Slow),
+}
+
+/// Work that leaves the task, and the answer that it ends in.
+pub(super) type Slow = Pin<Box<dyn Future<Output = (Ticket, Owed)> + Send>>;
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
+    pub(super) fn dispatch(&mut self, ticket: Ticket, request: Request) -> Step {
+        let tcp = &self.tcp;
+        match request {
+            Request::Hello(hello) => settle(
+                ticket,
+                welcome(&tcp.shared.config.auth, self.session_id, hello.as_ref()).map(Response::Hello),
+            ),
+            Request::CreateContext(r) => {
+                tcp.write(ticket, Ack::Created, 0, |policy| convert::create_context(policy, r))
+            }
+            Request::ForkContext(r) => {
+                tcp.write(ticket, Ack::Forked, 0, |policy| convert::create_context(policy, r))
+            }
+            Request::GetHead(context) => settle(ticket, head(tcp.store(), context).map(Response::Head)),
+            Request::AppendTurn(r) => tcp.append(ticket, r),
+            Request::GetLast(r) => tcp.page(ticket, |store, limits| Page::last(store, limits, &r)),
+            Request::GetBefore(r) => tcp.page(ticket, |store, limits| Page::before(store, limits, &r)),
+            Request::GetRange(r) => tcp.page(ticket, |store, limits| Page::range(store, limits, &r)),
+            Request::GetBlob(hash) => tcp.blob(ticket, hash),
+            Request::AttachFs(r) => {
+                tcp.write(ticket, Ack::FsAttached(r), 0, move |_| Ok(convert::attach_fs(r)))
+            }
+            Request::PutBlob(r) => {
+                tcp.write(ticket, Ack::BlobPut(r.hash), r.bytes.len(), |policy| convert::put_blob(policy, r))
+            }
+            Request::PutBundle(r) => tcp.write(ticket, Ack::BundlePut, r.json.len(), move |policy| {
+                convert::put_bundle(policy, r.id.as_str().to_owned(), r.json)
+            }),
+            Request::AppendBatch(r) => tcp.append_batch(ticket, r),
+            Request::Subscribe(r) => self.subscribe(ticket, &r),
+            Request::Cancel(req_id) => settle(ticket, self.cancel(req_id)),
+            Request::HasBlobs(hashes) => settle(ticket, Ok(presence(tcp.store(), &hashes))),
+        }
+    }
+}
+
+pub(super) fn settle(ticket: Ticket, result: Result<Response, ApiError>) -> Step {
+    let settled = match result {
+        Ok(response) => Settled::Response(response),
+        Err(error) => Settled::Failure(error),
+    };
+    Step::Owe(ticket, Owed::Settled(settled))
+}
+
+fn head(store: &Store, context: ContextId) -> Result<ContextHead, ApiError> {
+    let context = store.context(context)?;
+    Ok(ContextHead { context: context.id, head: context.head, depth: context.head_depth })
+}
+
+fn presence(store: &Store, hashes: &[BlobHash]) -> Response {
+    Response::HasBlobs(hashes.iter().map(|hash| store.has_blob(*hash).is_some()).collect())
+}
+
+/// What verifying a turn's payload goes through.
+fn weight(turn: &SentTurn) -> usize {
+    turn.payload.len().max(turn.raw_len as usize)
+}
+
+impl Tcp {
+    fn store(&self) -> &Store {
+        self.shared.store.store()
+    }
+
+    fn append(self: &Arc<Self>, ticket: Ticket, append: AppendTurn) -> Step {
+        let bytes = weight(&append.turn);
+        self.write(ticket, Ack::Turn, bytes, |policy| convert::append_turn(policy, append))
+    }
+
+    fn append_batch(self: &Arc<Self>, ticket: Ticket, batch: AppendBatch) -> Step {
+        let bytes = batch.turns.iter().map(weight).sum();
+        let ack = Ack::Batch(batch.context);
+        self.write(ticket, ack, bytes, |policy| convert::append_batch(policy, batch))
+    }
+
+    /// Makes a command and submits it. With `bytes` to hash it may be made on another thread.
+    fn write<F>(self: &Arc<Self>, ticket: Ticket, ack: Ack, bytes: usize, make: F) -> Step
+    where
+        F: FnOnce(&Policy) -> Result<Command, ApiError> + Send + 'static,
+    {
+        if bytes >= LARGE_FROM_BYTES {
+            return Step::Await(Box::pin(Arc::clone(self).write_large(ticket, ack, make)));
+        }
+        let command = match make(&self.shared.policy) {
+            Ok(command) => command,
+            Err(error) => return settle(ticket, Err(error)),
+        };
+        match self.shared.store.try_permit() {
+            Some(permit) => {
+                let answer = self.shared.store.submit_with(permit, command);
+                Step::Owe(ticket, Owed::Waiting { ack, answer })
+            }
+            None => Step::Await(Box::pin(Arc::clone(self).submit(ticket, ack, command))),
+        }
+    }
+
+    async fn write_large<F>(self: Arc<Self>, ticket: Ticket, ack: Ack, make: F) -> (Ticket, Owed)
+    where
+        F: FnOnce(&Policy) -> Result<Command, ApiError> + Send + 'static,
+    {
+        let tcp = Arc::clone(&self);
+        match self.shared.blocking(move || make(&tcp.shared.policy)).await {
+            Ok(command) => self.submit(ticket, ack, command).await,
+            Err(error) => (ticket, Owed::Settled(Settled::Failure(error))),
+        }
+    }
+
+    async fn submit(self: Arc<Self>, ticket: Ticket, ack: Ack, command: Command) -> (Ticket, Owed) {
+        match self.shared.store.submit(command).await {
+            Ok(answer) => (ticket, Owed::Waiting { ack, answer }),
+            Err(refusal) => (ticket, Owed::Settled(Settled::Failure(refusal.into()))),
+        }
+    }
+
+    fn page<F>(self: &Arc<Self>, ticket: Ticket, find: F) -> Step
+    where
+        F: FnOnce(&Store, &Limits) -> Result<Page, ReadError>,
+    {
+        let (store, limits) = (self.store(), &self.shared.policy.limits);
+        let page = match find(store, limits) {
+            Ok(page) => page,
+            Err(error) => return settle(ticket, Err(error.into())),
+        };
+        let bytes = page.bytes().min(limits.page_bytes_max);
+        let req_id = ticket.req_id;
+        if bytes < LARGE_FROM_BYTES {
+            return encoded(ticket, page.encode(store, limits, req_id));
+        }
+        let tcp = Arc::clone(self);
+        self.read_large(ticket, bytes, move || page.encode(tcp.store(), &tcp.shared.policy.limits, req_id))
+    }
+
+    fn blob(self: &Arc<Self>, ticket: Ticket, hash: BlobHash) -> Step {
+        let req_id = ticket.req_id;
+        match self.store().has_blob(hash) {
+            None => settle(ticket, Err(ReadError::UnknownBlob(hash).into())),
+            Some(raw_len) if (raw_len as usize) < LARGE_FROM_BYTES => {
+                encoded(ticket, encode_whole_blob(self.store(), hash, req_id))
+            }
+            Some(raw_len) => {
+                let tcp = Arc::clone(self);
+                let encode = move || encode_whole_blob(tcp.store(), hash, req_id);
+                self.read_large(ticket, raw_len as usize, encode)
+            }
+        }
+    }
+
+    /// Takes room for an answer and makes it on another thread.
+    fn read_large<F>(&self, mut ticket: Ticket, bytes: usize, encode: F) -> Step
+    where
+        F: FnOnce() -> Result<bytes::BytesMut, ReadError> + Send + 'static,
+    {
+        let room = self.room(bytes);
+        let shared = Arc::clone(&self.shared);
+        Step::Await(Box::pin(async move {
+            ticket.room = room.await;
+            let owed = match shared.blocking(move || encode().map_err(ApiError::from)).await {
+                Ok(frame) => Settled::Encoded(frame),
+                Err(error) => Settled::Failure(error),
+            };
+            (ticket, Owed::Settled(owed))
+        }))
+    }
+}
+
+fn encoded(ticket: Ticket, frame: Result<bytes::BytesMut, ReadError>) -> Step {
+    let settled = match frame {
+        Ok(frame) => Settled::Encoded(frame),
+        Err(error) => Settled::Failure(error.into()),
+    };
+    Step::Owe(ticket, Owed::Settled(settled))
+}

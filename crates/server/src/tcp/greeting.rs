@@ -1,0 +1,73 @@
+//! HELLO: the token, and which version both sides speak.
+
+use serde_json::Value;
+use turnkeep_wire::ErrorCode;
+use turnkeep_wire::message::{Hello, Welcome};
+
+use crate::auth::Auth;
+use crate::error::ApiError;
+
+/// The version that this server speaks.
+const VERSION: u16 = 1;
+/// A first frame is at most this long where a token is needed: nobody has shown one yet.
+pub(super) const GREETING_BYTES_MAX: usize = 64 << 10;
+
+/// Answers a HELLO, if it may come in.
+pub(super) fn welcome(auth: &Auth, session_id: u64, hello: Option<&Hello>) -> Result<Welcome, ApiError> {
+    if let Auth::Token(token) = auth {
+        match hello.and_then(sent_token) {
+            Some(sent) if token.matches(sent.as_bytes()) => {}
+            Some(_) => return Err(ApiError::new(ErrorCode::Unauthorized, "the token is wrong")),
+            None => return Err(no_token()),
+        }
+    }
+    Ok(Welcome { session_id, version: hello.map_or(VERSION, |hello| hello.version.min(VERSION)) })
+}
+
+/// Why a first frame that is no HELLO is refused where a token is needed.
+pub(super) fn no_token() -> ApiError {
+    let message = "a token is needed: the first frame must be HELLO with {\"token\":\"…\"} in its meta_json";
+    ApiError::new(ErrorCode::Unauthorized, message)
+}
+
+fn sent_token(hello: &Hello) -> Option<String> {
+    match serde_json::from_slice::<Value>(&hello.meta).ok()?.get_mut("token")?.take() {
+        Value::String(token) => Some(token),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::Token;
+    use turnkeep_wire::Text;
+
+    fn hello(version: u16, meta: &'static str) -> Hello {
+        Hello { version, tag: Text::default(), meta: meta.into() }
+    }
+
+    #[test]
+    fn only_the_right_token_is_welcome() {
+        let auth = Auth::Token(Token::new("secret"));
+        let check = |meta, expect: bool| {
+            assert_eq!(welcome(&auth, 1, Some(&hello(1, meta))).is_ok(), expect, "{meta}");
+        };
+        check(r#"{"token":"secret"}"#, true);
+        check(r#"{"token":"secret","other":[1]}"#, true);
+        for bad in ["", "{}", "[]", "null", r#""secret""#, r#"{"token":"Secret"}"#, r#"{"token":1}"#, "{"] {
+            check(bad, false);
+        }
+        assert!(welcome(&auth, 1, None).is_err());
+    }
+
+    #[test]
+    fn the_lower_version_is_spoken() {
+        let check = |hello: Option<Hello>, expect| {
+            assert_eq!(welcome(&Auth::Off, 7, hello.as_ref()).unwrap().version, expect);
+        };
+        check(None, 1);
+        check(Some(hello(1, "")), 1);
+        check(Some(hello(9, "")), 1);
+    }
+}

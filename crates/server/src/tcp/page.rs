@@ -1,0 +1,164 @@
+//! Pages of turns and blobs, written straight into the bytes that leave.
+//!
+//! A page that would be too large keeps the turns nearest to where it starts, and always one. Its
+//! bytes are counted whole, so that a page is a frame which every client accepts.
+
+use bytes::BytesMut;
+use turnkeep_store::{Payload, ReadError, Store, Turn};
+use turnkeep_types::{BlobHash, Compression, Limits};
+use turnkeep_wire::MsgType;
+use turnkeep_wire::message::{
+    GetBefore, GetLast, GetRange, ItemExtra, ItemRef, PageWriter, ReadOptions, encode_blob,
+};
+
+/// Which end of a page stays when it is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keep {
+    Newest,
+    Oldest,
+}
+
+/// Turns that were asked for, and what of them.
+pub(super) struct Page {
+    msg_type: MsgType,
+    turns: Vec<Turn>,
+    options: ReadOptions,
+    keep: Keep,
+}
+
+impl Page {
+    pub(super) fn last(store: &Store, limits: &Limits, get: &GetLast) -> Result<Self, ReadError> {
+        let turns = store.last(get.context, clamp(get.limit, limits))?;
+        Ok(Self { msg_type: MsgType::GetLast, turns, options: get.options, keep: Keep::Newest })
+    }
+
+    pub(super) fn before(store: &Store, limits: &Limits, get: &GetBefore) -> Result<Self, ReadError> {
+        let limit = clamp(get.limit, limits);
+        let turns = match get.before {
+            None => store.last(get.context, limit)?,
+            Some(turn) => {
+                store.context(get.context)?;
+                store.before(turn, limit)?
+            }
+        };
+        Ok(Self { msg_type: MsgType::GetBefore, turns, options: get.options, keep: Keep::Newest })
+    }
+
+    pub(super) fn range(store: &Store, limits: &Limits, get: &GetRange) -> Result<Self, ReadError> {
+        let turns = store.range(get.context, get.start_depth, clamp(get.limit, limits))?;
+        Ok(Self { msg_type: MsgType::GetRangeByDepth, turns, options: get.options, keep: Keep::Oldest })
+    }
+
+    /// About how many bytes the page will have before it is cut.
+    pub(super) fn bytes(&self) -> usize {
+        self.turns.iter().map(|turn| item_bytes(turn, self.options)).sum()
+    }
+
+    /// Cuts the page to the limit, reads the payloads and writes the frame.
+    pub(super) fn encode(
+        mut self,
+        store: &Store,
+        limits: &Limits,
+        req_id: u64,
+    ) -> Result<BytesMut, ReadError> {
+        cut(&mut self.turns, self.keep, limits.page_bytes_max, |turn| item_bytes(turn, self.options));
+        let mut out = BytesMut::with_capacity(self.bytes() + 32);
+        let mut page = PageWriter::begin(&mut out, self.msg_type, req_id);
+        for turn in &self.turns {
+            with_item(store, turn, self.options, |item| page.push(item))?;
+        }
+        page.finish();
+        Ok(out)
+    }
+}
+
+fn clamp(limit: u32, limits: &Limits) -> usize {
+    (limit as usize).min(limits.page_turns_max)
+}
+
+/// An upper bound: what is sent of a payload is never longer than its uncompressed length.
+fn item_bytes(turn: &Turn, options: ReadOptions) -> usize {
+    let payload = if options.include_payload { turn.raw_len as usize } else { 0 };
+    ItemRef::OVERHEAD_BYTES_MAX + turn.declared.id.len() + payload
+}
+
+fn cut<T>(items: &mut Vec<T>, keep: Keep, bytes_max: usize, bytes_of: impl Fn(&T) -> usize) {
+    let mut bytes = 0;
+    let mut fits = |item: &T| {
+        bytes += bytes_of(item);
+        bytes <= bytes_max
+    };
+    let kept = match keep {
+        Keep::Oldest => items.iter().take_while(|item| fits(item)).count(),
+        Keep::Newest => items.iter().rev().take_while(|item| fits(item)).count(),
+    };
+    let kept = kept.max(1).min(items.len());
+    match keep {
+        Keep::Oldest => items.truncate(kept),
+        Keep::Newest => drop(items.drain(..items.len() - kept)),
+    }
+}
+
+/// Hands out a turn as an item, with its payload if it was asked for.
+pub(super) fn with_item<T>(
+    store: &Store,
+    turn: &Turn,
+    options: ReadOptions,
+    write: impl FnOnce(&ItemRef<'_>) -> T,
+) -> Result<T, ReadError> {
+    let extra = options.extended.then_some(ItemExtra { created_at: turn.created_at, fs_root: turn.fs_root });
+    let item = ItemRef {
+        turn: turn.id,
+        parent: turn.parent,
+        depth: turn.depth,
+        type_id: &turn.declared.id,
+        type_version: turn.declared.version,
+        encoding: turn.encoding,
+        compression: Compression::None,
+        raw_len: turn.raw_len,
+        hash: turn.hash,
+        payload: &[],
+        extra,
+    };
+    if !options.include_payload {
+        return Ok(write(&item));
+    }
+    let payload = store.payload(turn)?;
+    if options.stored_form && stays_stored(&payload) {
+        return Ok(write(&ItemRef { compression: payload.form, payload: payload.stored(), ..item }));
+    }
+    Ok(write(&ItemRef { payload: &payload.raw()?, ..item }))
+}
+
+/// A writer may have sent a frame that is longer than what it holds; nobody is served by passing it on.
+fn stays_stored(payload: &Payload) -> bool {
+    payload.stored().len() <= payload.raw_len as usize
+}
+
+/// Reads a blob and writes the frame.
+pub(super) fn encode_whole_blob(store: &Store, hash: BlobHash, req_id: u64) -> Result<BytesMut, ReadError> {
+    let payload = store.blob(hash)?;
+    let mut out = BytesMut::with_capacity(payload.raw_len as usize + 32);
+    encode_blob(&mut out, req_id, &payload.raw()?);
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_page_keeps_what_is_nearest_to_its_start_and_always_one() {
+        let check = |sizes: &[usize], keep, expect: &[usize]| {
+            let mut items = sizes.to_vec();
+            cut(&mut items, keep, 10, |size| *size);
+            assert_eq!(items, expect, "{sizes:?} {keep:?}");
+        };
+        check(&[1, 2, 3], Keep::Newest, &[1, 2, 3]);
+        check(&[6, 5, 4], Keep::Newest, &[5, 4]);
+        check(&[6, 4, 1], Keep::Oldest, &[6, 4]);
+        check(&[99, 99], Keep::Newest, &[99]);
+        check(&[98, 99], Keep::Oldest, &[98]);
+        check(&[], Keep::Oldest, &[]);
+    }
+}

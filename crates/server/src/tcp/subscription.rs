@@ -1,0 +1,283 @@
+//! Subscriptions: a task per subscription reads the store's feed and hands frames to its connection.
+//!
+//! Nothing is buffered for a slow reader but a few chunks: the feed is read from the log as the reader
+//! takes it. A reader that had caught up and then falls too far behind is cut off with the position to
+//! resume after; one that is still catching up may take its time. No frame of a subscription leaves
+//! before its acceptance or after its end.
+
+use std::collections::HashMap;
+use std::task::{Context, Poll};
+
+use bytes::BytesMut;
+use tokio::sync::mpsc;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use turnkeep_store::{EventKind, Store};
+use turnkeep_types::ContextId;
+use turnkeep_wire::ErrorCode;
+use turnkeep_wire::message::{ReadOptions, Subscribe, encode_event, encode_failure, flag};
+
+use super::page::with_item;
+use crate::error::ApiError;
+use crate::handle::StoreHandle;
+use crate::shared::Shared;
+
+/// Subscriptions of one connection.
+const SUBSCRIPTIONS_MAX: usize = 64;
+/// Events by which a reader that had caught up may fall behind.
+const LAG_EVENTS_MAX: u64 = 16_384;
+/// A chunk is handed over when it would grow beyond this.
+const CHUNK_BYTES: usize = 64 << 10;
+/// Chunks that wait for the connection.
+const CHUNKS_MAX: usize = 4;
+/// Where a frame's flags are.
+const FLAGS_AT: usize = 6;
+
+/// A subscription that was accepted and has not begun.
+#[derive(Debug)]
+pub(super) struct Opening {
+    pub(super) req_id: u64,
+    serial: u64,
+    context: Option<ContextId>,
+    after: u64,
+    options: ReadOptions,
+    pub(super) caught_up: bool,
+}
+
+/// Frames of one subscription on their way to the connection.
+pub(super) struct Chunk {
+    req_id: u64,
+    serial: u64,
+    pub(super) frames: BytesMut,
+    ends: bool,
+}
+
+/// A connection's subscriptions.
+#[derive(Default)]
+pub(super) struct Subscriptions {
+    live: HashMap<u64, Live>,
+    last_serial: u64,
+    channel: Option<(mpsc::Sender<Chunk>, mpsc::Receiver<Chunk>)>,
+}
+
+struct Live {
+    serial: u64,
+    begun: bool,
+    token: CancellationToken,
+    /// Ends the task with the subscription.
+    _guard: DropGuard,
+}
+
+impl Live {
+    fn new(serial: u64) -> Self {
+        let token = CancellationToken::new();
+        Self { serial, begun: false, _guard: token.clone().drop_guard(), token }
+    }
+}
+
+impl Subscriptions {
+    pub(super) fn is_empty(&self) -> bool {
+        self.live.is_empty()
+    }
+
+    /// Accepts a subscription, if it can be.
+    pub(super) fn open(&mut self, store: &Store, req_id: u64, ask: &Subscribe) -> Result<Opening, ApiError> {
+        let last = store.last_position();
+        let after = ask.after.unwrap_or(last);
+        self.check(req_id)?;
+        if let Some(context) = ask.context {
+            store.context(context)?;
+        }
+        if after > last {
+            let message = format!("position {after} is beyond the end, which is {last}");
+            let error = ApiError::new(ErrorCode::Conflict, message);
+            return Err(error.with("last_position", last.to_string()));
+        }
+        self.last_serial += 1;
+        let serial = self.last_serial;
+        self.live.insert(req_id, Live::new(serial));
+        let (context, options) = (ask.context, ask.options);
+        Ok(Opening { req_id, serial, context, after, options, caught_up: after == last })
+    }
+
+    fn check(&self, req_id: u64) -> Result<(), ApiError> {
+        if self.live.contains_key(&req_id) {
+            let message = format!("request {req_id} is a subscription of this connection already");
+            return Err(ApiError::new(ErrorCode::Conflict, message));
+        }
+        if self.live.len() >= SUBSCRIPTIONS_MAX {
+            let message = format!("a connection has at most {SUBSCRIPTIONS_MAX} subscriptions");
+            return Err(ApiError::new(ErrorCode::TooManyRequests, message));
+        }
+        Ok(())
+    }
+
+    /// Starts the task of a subscription whose acceptance was just written.
+    pub(super) fn begin(&mut self, opening: &Opening, shared: &Shared) {
+        let live = self.live.get_mut(&opening.req_id).filter(|live| live.serial == opening.serial);
+        let Some(live) = live else { return };
+        live.begun = true;
+        let (sender, _) = self.channel.get_or_insert_with(|| mpsc::channel(CHUNKS_MAX));
+        let feed = Feed {
+            store: shared.store.clone(),
+            req_id: opening.req_id,
+            serial: opening.serial,
+            context: opening.context,
+            options: opening.options,
+            next: opening.after + 1,
+            caught_up: opening.caught_up,
+            frames: BytesMut::new(),
+            last_frame_at: None,
+            sender: sender.clone(),
+        };
+        let cancelled = live.token.clone();
+        shared.spawn(async move { cancelled.run_until_cancelled(feed.run()).await.unwrap_or(()) });
+    }
+
+    /// Ends a subscription; nothing more of it leaves.
+    pub(super) fn cancel(&mut self, req_id: u64) -> Result<(), ApiError> {
+        let unknown = || {
+            let message = format!("request {req_id} is no subscription of this connection");
+            ApiError::new(ErrorCode::NotFound, message)
+        };
+        self.live.remove(&req_id).map(drop).ok_or_else(unknown)
+    }
+
+    /// Ends all subscriptions and says so to each that has begun.
+    pub(super) fn end_all(&mut self, error: &ApiError, out: &mut BytesMut) {
+        for (req_id, _) in self.live.drain().filter(|(_, live)| live.begun) {
+            encode_failure(out, req_id, error.code, &error.message, &error.details);
+        }
+    }
+
+    /// The next chunk of a subscription that is still wanted.
+    pub(super) fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Chunk> {
+        let Some((_, receiver)) = &mut self.channel else { return Poll::Pending };
+        while let Poll::Ready(Some(chunk)) = receiver.poll_recv(context) {
+            let wanted = self.live.get(&chunk.req_id).is_some_and(|live| live.serial == chunk.serial);
+            if wanted && chunk.ends {
+                self.live.remove(&chunk.req_id);
+            }
+            if wanted {
+                return Poll::Ready(chunk);
+            }
+        }
+        Poll::Pending
+    }
+}
+
+/// The connection is gone.
+struct Gone;
+
+/// Why a feed ends.
+enum End {
+    Failed(ApiError),
+    Gone,
+}
+
+impl From<Gone> for End {
+    fn from(_: Gone) -> Self {
+        Self::Gone
+    }
+}
+
+/// A subscription at work.
+struct Feed {
+    store: StoreHandle,
+    req_id: u64,
+    serial: u64,
+    context: Option<ContextId>,
+    options: ReadOptions,
+    next: u64,
+    caught_up: bool,
+    frames: BytesMut,
+    last_frame_at: Option<usize>,
+    sender: mpsc::Sender<Chunk>,
+}
+
+impl Feed {
+    async fn run(mut self) {
+        let End::Failed(error) = self.follow().await else { return };
+        error.log();
+        encode_failure(&mut self.frames, self.req_id, error.code, &error.message, &error.details);
+        let chunk = Chunk { req_id: self.req_id, serial: self.serial, frames: self.frames, ends: true };
+        if self.sender.send(chunk).await.is_err() {
+            tracing::trace!("a subscriber left before it was told why its subscription ended");
+        }
+    }
+
+    async fn follow(&mut self) -> End {
+        let mut position = self.store.position();
+        loop {
+            let last = *position.borrow_and_update();
+            if let Err(end) = self.catch_up(last).await {
+                return end;
+            }
+            if position.changed().await.is_err() {
+                return End::Failed(ApiError::shutting_down());
+            }
+        }
+    }
+
+    /// Delivers everything up to `last`.
+    async fn catch_up(&mut self, last: u64) -> Result<(), End> {
+        while self.next <= last {
+            self.deliver(self.next).await?;
+            self.next += 1;
+            tokio::task::consume_budget().await;
+        }
+        self.caught_up = true;
+        if let Some(flags) = self.last_frame_at.and_then(|at| self.frames.get_mut(at + FLAGS_AT)) {
+            *flags |= flag::CAUGHT_UP.to_le_bytes()[0];
+        }
+        Ok(self.flush().await?)
+    }
+
+    async fn deliver(&mut self, position: u64) -> Result<(), End> {
+        let store = self.store.store().clone();
+        let event = store.event(position).map(|event| event.kind);
+        let Some(EventKind::TurnAppended(turn)) = event else { return Ok(()) };
+        let turn = store.turn(turn).map_err(|error| self.broken(position, error.into()))?;
+        if self.context.is_some_and(|context| context != turn.context) {
+            return Ok(());
+        }
+        let payload = if self.options.include_payload { turn.raw_len as usize } else { 0 };
+        if !self.frames.is_empty() && self.frames.len() + payload > CHUNK_BYTES {
+            self.flush().await?;
+        }
+        self.check_lag(position)?;
+        let start = self.frames.len();
+        let (req_id, caught_up, frames) = (self.req_id, self.caught_up, &mut self.frames);
+        with_item(&store, &turn, self.options, |item| {
+            encode_event(frames, req_id, caught_up, position, turn.context, item);
+        })
+        .map_err(|error| self.broken(position, error.into()))?;
+        self.last_frame_at = Some(start);
+        Ok(())
+    }
+
+    fn check_lag(&self, position: u64) -> Result<(), End> {
+        let behind = self.store.store().last_position().saturating_sub(position);
+        if !self.caught_up || behind <= LAG_EVENTS_MAX {
+            return Ok(());
+        }
+        let message = format!("the reader fell {behind} events behind; subscribe again to go on");
+        let error = ApiError::new(ErrorCode::TooManyRequests, message);
+        Err(End::Failed(error.with("resume_after", (position - 1).to_string())))
+    }
+
+    fn broken(&self, position: u64, error: ApiError) -> End {
+        End::Failed(
+            error.with("position", position.to_string()).with("resume_after", (self.next - 1).to_string()),
+        )
+    }
+
+    async fn flush(&mut self) -> Result<(), Gone> {
+        self.last_frame_at = None;
+        if self.frames.is_empty() {
+            return Ok(());
+        }
+        let frames = std::mem::take(&mut self.frames);
+        let chunk = Chunk { req_id: self.req_id, serial: self.serial, frames, ends: false };
+        self.sender.send(chunk).await.map_err(|_| Gone)
+    }
+}

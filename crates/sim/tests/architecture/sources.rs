@@ -1,0 +1,108 @@
+//! Rules that the compiler cannot hold for us, checked on the text of the sources.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::arrows::CORE;
+use crate::metadata::root;
+
+/// What core takes as a value instead: time, randomness, environment.
+const NOT_IN_CORE: &[&str] = &[
+    "SystemTime::now",
+    "UNIX_EPOCH",
+    "rand::",
+    "getrandom",
+    "thread_rng",
+    "/dev/urandom",
+    "std::env",
+    "env::var",
+    "std::net",
+    "tokio::",
+];
+
+/// File names that say nothing about what is inside.
+const NAMELESS: &[&str] = &["utils.rs", "util.rs", "common.rs", "helpers.rs", "manager.rs", "types.rs"];
+
+/// The one place that may say `unsafe`.
+const UNSAFE_HOME: &str = "journal";
+
+fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    let mut entries: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            rust_files(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+fn sources(room: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    rust_files(&root().join("crates").join(room).join("src"), &mut found);
+    found
+}
+
+fn rooms() -> Vec<String> {
+    let entries = fs::read_dir(root().join("crates")).unwrap();
+    let mut rooms: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    rooms.sort();
+    rooms
+}
+
+/// The lines that end up in the program: no comments, nothing from the unit tests on.
+fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let shipped = text.lines().take_while(|line| line.trim() != "#[cfg(test)]");
+    shipped.enumerate().map(|(index, line)| (index + 1, line.split("//").next().unwrap_or_default()))
+}
+
+fn is_test_file(path: &Path) -> bool {
+    path.components().any(|part| part.as_os_str() == "tests") || path.ends_with("tests.rs")
+}
+
+#[test]
+fn core_reads_no_clock_random_number_environment_or_network() {
+    let files: Vec<PathBuf> = CORE.iter().flat_map(|room| sources(room)).collect();
+    assert!(files.len() > 10, "only {} files were found", files.len());
+    for path in files.iter().filter(|path| !is_test_file(path)) {
+        let text = fs::read_to_string(path).unwrap();
+        for (number, line) in code(&text) {
+            for word in NOT_IN_CORE {
+                assert!(!line.contains(word), "{}:{number} uses {word}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn unsafe_has_one_home() {
+    let mut homes = Vec::new();
+    for room in rooms() {
+        for path in sources(&room) {
+            let text = fs::read_to_string(&path).unwrap();
+            let says = |(_, line): (usize, &str)| line.contains("unsafe {") || line.contains("unsafe_code");
+            if code(&text).any(says) {
+                homes.push((room.clone(), path));
+            }
+        }
+    }
+    assert!(homes.len() <= 1, "more than one file says unsafe: {homes:?}");
+    assert!(homes.iter().all(|(room, _)| room == UNSAFE_HOME), "{homes:?}");
+}
+
+#[test]
+fn every_file_has_a_name_that_says_its_idea() {
+    for path in rooms().iter().flat_map(|room| sources(room)) {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        assert!(!NAMELESS.contains(&name), "{}: name the idea", path.display());
+    }
+}
+
+#[test]
+fn the_scan_skips_comments_and_unit_tests() {
+    let text = "a // std::env\nb\n#[cfg(test)]\nstd::env\n";
+    assert_eq!(code(text).collect::<Vec<_>>(), [(1, "a "), (2, "b")]);
+}

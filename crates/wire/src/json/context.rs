@@ -1,0 +1,74 @@
+//! Contexts: creating, forking, listing, labels.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{Id, Time};
+
+/// A context.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Context {
+    /// Its id.
+    pub context_id: Id,
+    /// The turn at its head, `"0"` for an empty context.
+    pub head_turn_id: Id,
+    /// The head's depth, 0 for an empty context.
+    pub head_depth: u32,
+    /// When it was created.
+    pub created_at: Time,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+}
+
+/// A request for a new context.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateContext {
+    /// The turn that it starts from; none or `"0"` for an empty context.
+    pub base_turn_id: Option<Id>,
+    /// Its labels.
+    pub labels: Option<BTreeMap<String, String>>,
+    /// Makes the request repeatable; its scope is the store.
+    pub idempotency_key: Option<String>,
+}
+
+/// A request for a new context that starts from a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ForkContext {
+    /// The turn that it starts from.
+    pub base_turn_id: Id,
+    /// Its labels.
+    pub labels: Option<BTreeMap<String, String>>,
+    /// Makes the request repeatable; its scope is the store.
+    pub idempotency_key: Option<String>,
+}
+
+impl From<ForkContext> for CreateContext {
+    fn from(fork: ForkContext) -> Self {
+        Self {
+            base_turn_id: Some(fork.base_turn_id),
+            labels: fork.labels,
+            idempotency_key: fork.idempotency_key,
+        }
+    }
+}
+
+/// A change to a context.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PatchContext {
+    /// All of its labels from now on.
+    pub labels: BTreeMap<String, String>,
+}
+
+/// Contexts, newest created first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ContextPage {
+    /// The contexts. A page may hold fewer than were asked for although more follow.
+    pub contexts: Vec<Context>,
+    /// Where the next page goes on; null at the end.
+    pub next_cursor: Option<String>,
+}

@@ -1,0 +1,56 @@
+//! The `data:` of server-sent events, one line each. Readers ignore event kinds that they do not know.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{Hash, Id, Time, TypeName};
+
+/// `turn.appended`: a turn, without its payload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct TurnAppended {
+    /// The context that it was appended to.
+    pub context_id: Id,
+    /// The turn.
+    pub turn_id: Id,
+    /// Its parent, `"0"` for none.
+    pub parent_turn_id: Id,
+    /// Its depth.
+    pub depth: u32,
+    /// The type that its writer declared.
+    pub declared_type: TypeName,
+    /// The payload's encoding.
+    pub encoding: u32,
+    /// The payload's hash.
+    pub content_hash_b3: Hash,
+    /// The payload's length.
+    pub uncompressed_len: u32,
+    /// When it was appended.
+    pub created_at: Time,
+}
+
+/// `context.created`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ContextCreated {
+    /// The context.
+    pub context_id: Id,
+    /// When it was created.
+    pub created_at: Time,
+}
+
+/// `fs.attached`: a turn got its filesystem root.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct FsAttached {
+    /// The context that the turn was appended to.
+    pub context_id: Id,
+    /// The turn.
+    pub turn_id: Id,
+    /// The root.
+    pub fs_root_hash: Hash,
+}
+
+/// `registry.put`: a bundle was published.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct RegistryPut {
+    /// The bundle.
+    pub bundle_id: String,
+}

@@ -1,0 +1,64 @@
+//! Filesystem trees: directories as listings, symlinks as their targets.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{Hash, Id};
+
+/// What an entry of a directory is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FsKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Symlink,
+}
+
+/// A directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct FsListing {
+    /// The turn.
+    pub turn_id: Id,
+    /// The directory's path from the root, empty for the root.
+    pub path: String,
+    /// The tree blob.
+    pub hash: Hash,
+    /// What it holds, by name.
+    pub entries: Vec<FsEntry>,
+}
+
+/// One entry of a directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct FsEntry {
+    /// Its name; bytes that are not UTF-8 are replaced.
+    pub name: String,
+    /// The name's bytes, only when they are not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name_b64: Option<String>,
+    /// What it is.
+    pub kind: FsKind,
+    /// The permission bits.
+    pub mode: u32,
+    /// The size that its writer recorded.
+    pub size: u64,
+    /// Its blob.
+    pub hash: Hash,
+}
+
+/// A symbolic link. Links are shown, never followed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct FsSymlink {
+    /// The turn.
+    pub turn_id: Id,
+    /// The link's path from the root.
+    pub path: String,
+    /// Always `symlink`.
+    pub kind: FsKind,
+    /// Where it points; bytes that are not UTF-8 are replaced.
+    pub target: String,
+    /// The blob that holds the target.
+    pub hash: Hash,
+}

@@ -1,0 +1,155 @@
+//! Turns: appending one, and the shapes of typed, raw and mixed pages.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use super::{Hash, Id, Time};
+
+/// A request to append a turn. It holds either `data` or `payload_b64`.
+#[derive(Debug, Clone, PartialEq, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AppendTurn {
+    /// The declared type. Needed with `data`.
+    #[serde(default)]
+    pub type_id: String,
+    /// The declared type's version.
+    #[serde(default)]
+    pub type_version: u32,
+    /// The payload by field names; the registry's descriptor encodes it to tagged msgpack.
+    #[schema(value_type = Option<Object>)]
+    pub data: Option<Value>,
+    /// The payload's msgpack bytes as base64.
+    pub payload_b64: Option<String>,
+    /// The turn to append to; none or `"0"` for the context's head.
+    pub parent_turn_id: Option<Id>,
+    /// The head that the context must have; `"0"` if it must be empty.
+    pub expected_head_turn_id: Option<Id>,
+    /// Makes the request repeatable; its scope is the context.
+    pub idempotency_key: Option<String>,
+    /// The root of a filesystem tree; the blob must exist.
+    pub fs_root_hash: Option<Hash>,
+}
+
+/// The ack of an append: the turn is durable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct TurnAck {
+    /// The context.
+    pub context_id: Id,
+    /// The new turn.
+    pub turn_id: Id,
+    /// Its parent, `"0"` for none.
+    pub parent_turn_id: Id,
+    /// Its depth.
+    pub depth: u32,
+    /// The payload's hash.
+    pub content_hash_b3: Hash,
+    /// When it was appended.
+    pub created_at: Time,
+}
+
+/// A page of turns, oldest first.
+#[derive(Debug, Clone, PartialEq, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TurnPage {
+    /// What the page was taken from.
+    pub meta: PageMeta,
+    /// The turns.
+    pub turns: Vec<Turn>,
+    /// The `before_turn_id` of the next older page; null when there is none.
+    pub next_before_turn_id: Option<Id>,
+}
+
+/// What a page was taken from.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PageMeta {
+    /// The context.
+    pub context_id: Id,
+    /// Its head when the page was read.
+    pub head_turn_id: Id,
+    /// The head's depth.
+    pub head_depth: u32,
+    /// The last bundle that the registry accepted; null before the first.
+    pub registry_bundle_id: Option<String>,
+}
+
+/// A turn. Which of the optional fields it holds depends on `view`; a turn that could not be projected
+/// has `error` and the fields of the raw view instead of `decoded_as` and `data`.
+#[derive(Debug, Clone, PartialEq, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Turn {
+    /// Its id.
+    pub turn_id: Id,
+    /// Its parent, `"0"` for none.
+    pub parent_turn_id: Id,
+    /// Its depth.
+    pub depth: u32,
+    /// The context that it was appended to.
+    pub context_id: Id,
+    /// When it was appended.
+    #[schema(value_type = Time)]
+    pub created_at: String,
+    /// The type that its writer declared.
+    pub declared_type: TypeName,
+    /// The root of its filesystem tree, if one is attached.
+    pub fs_root_hash: Option<Hash>,
+    /// The type by which `data` was made.
+    pub decoded_as: Option<TypeName>,
+    /// The payload by field names.
+    #[schema(value_type = Option<Object>)]
+    pub data: Option<Map<String, Value>>,
+    /// What the descriptor does not know, by tag; present exactly when asked for.
+    #[schema(value_type = Option<Object>)]
+    pub unknown: Option<Map<String, Value>>,
+    /// What was odd about the payload.
+    pub warnings: Option<Vec<Warning>>,
+    /// Why the payload could not be shown.
+    pub error: Option<TurnError>,
+    /// The payload's hash.
+    pub content_hash_b3: Option<Hash>,
+    /// The payload's encoding; 1 is msgpack.
+    pub encoding: Option<u32>,
+    /// Always 0: the bytes below are uncompressed.
+    pub compression: Option<u32>,
+    /// The payload's length.
+    pub uncompressed_len: Option<u32>,
+    /// The payload with `bytes_render=base64`.
+    pub bytes_b64: Option<String>,
+    /// The payload with `bytes_render=hex`.
+    pub bytes_hex: Option<String>,
+}
+
+/// A type id with a version.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TypeName {
+    /// The type id; empty if the writer declared nothing.
+    pub type_id: String,
+    /// The version.
+    pub type_version: u32,
+}
+
+/// Something odd about a payload that did not stop its projection.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+pub struct Warning {
+    /// The top-level tag.
+    #[schema(value_type = Object)]
+    pub tag: Value,
+    /// Where in the payload.
+    pub path: String,
+    /// What is odd.
+    pub message: String,
+}
+
+/// Why one turn of a page could not be shown.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TurnError {
+    /// The canonical word.
+    pub code: String,
+    /// The status that `GET /v1/turns/{turn_id}` answers with.
+    pub status: u16,
+    /// What is wrong.
+    pub message: String,
+}
