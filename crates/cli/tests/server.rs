@@ -114,12 +114,13 @@ fn strict_types_and_no_auth_do_what_they_say() {
     assert_eq!(server.said["link"], format!("http://{}/", server.http()));
     let elsewhere = Sandbox::new();
     check(
-        &elsewhere.transcript(&format!(
-            "--server {0} ctx new
+        &elsewhere
+            .transcript(&format!(
+                "--server {0} ctx new
              --server {0} append 1 --type a.b@1 --msgpack - < x",
-            server.http()
-        ))
-        .replace(server.http(), "ADDR"),
+                server.http()
+            ))
+            .replace(server.http(), "ADDR"),
         "
         $ --server ADDR ctx new
         created ctx:1

@@ -114,7 +114,7 @@ fn branches_are_drawn() {
         | Context: ctx:1
         | Parent:  turn:2
         | Date:    DATE
-        | Payload: 11 B, blob:HASH
+        | Payload: 12 B, blob:HASH
         |
         |     role: user
         |     text: Thanks.
@@ -156,7 +156,7 @@ fn failures_say_what_to_do_next() {
         error: context 9 does not exist
         [exit status: 1]
         $ append 1 --type com.example.Other@1 --data - < {}
-        error: type com.example.Other@1 is not in the registry
+        error: type com.example.Other@1 is not published: publish its bundle first, or send payload_b64
         hint: publish the type first: turnkeep registry put BUNDLE.json
         [exit status: 1]
         $ append 1 --type com.example.Message@1 --data - < no json
@@ -230,7 +230,7 @@ fn json_is_one_object_per_line() {
     assert_eq!(lines(&["show", "turn:1", "--json"])[0]["data"]["role"], "user");
     assert_eq!(lines(&["stats", "--json"])[0]["turns"], 2);
     assert_eq!(lines(&["registry", "types", "--json"])[0]["type_id"], "com.example.Message");
-    assert_eq!(lines(&["registry", "get", "example#1"])[0]["bundle_id"], "example#1");
+    assert_eq!(lines(&["registry", "get", "example#1", "--json"])[0]["bundle_id"], "example#1");
     let settings = lines(&["config", "show", "--json"]);
     let data = settings.iter().find(|setting| setting["name"] == "data").unwrap();
     assert_eq!(data["source"], "environment TURNKEEP_DATA");
@@ -276,9 +276,32 @@ fn a_reader_that_goes_away_is_no_failure() {
 fn every_command_has_help_with_examples() {
     let sandbox = Sandbox::new();
     let commands = [
-        "up", "ctx", "ctx new", "ctx list", "ctx show", "ctx fork", "log", "append", "show", "blob", "blob put",
-        "blob get", "registry", "registry put", "registry get", "registry types", "stats", "verify", "repair",
-        "export", "import", "bench", "doctor", "config", "config show", "completions",
+        "up",
+        "ctx",
+        "ctx new",
+        "ctx list",
+        "ctx show",
+        "ctx fork",
+        "log",
+        "append",
+        "show",
+        "blob",
+        "blob put",
+        "blob get",
+        "registry",
+        "registry put",
+        "registry get",
+        "registry types",
+        "stats",
+        "verify",
+        "repair",
+        "export",
+        "import",
+        "bench",
+        "doctor",
+        "config",
+        "config show",
+        "completions",
     ];
     for command in commands {
         let args: Vec<&str> = command.split(' ').chain(["--help"]).collect();

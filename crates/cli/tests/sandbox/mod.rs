@@ -44,6 +44,7 @@ impl Sandbox {
         let mut command = Command::new(env!("CARGO_BIN_EXE_turnkeep"));
         command.args(args).current_dir(self.home.path()).env_clear();
         command.env("HOME", self.home.path()).env("TURNKEEP_DATA", self.data());
+        command.env("TURNKEEP_LISTEN", "127.0.0.1:0").env("TURNKEEP_HTTP", "127.0.0.1:0");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -186,8 +187,13 @@ pub(crate) fn mode(path: &Path) -> u32 {
 /// Compares a transcript with what is expected, both without indentation that the test's source adds.
 #[track_caller]
 pub(crate) fn check(transcript: &str, expect: &str) {
-    let indent = expect.lines().filter(|line| !line.trim().is_empty()).map(|line| line.len() - line.trim_start().len()).min();
-    let expect: Vec<&str> = expect.trim_end().lines().map(|line| line.get(indent.unwrap_or(0)..).unwrap_or("")).collect();
+    let indent = expect
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .map(|line| line.len() - line.trim_start().len())
+        .min();
+    let expect: Vec<&str> =
+        expect.trim_end().lines().map(|line| line.get(indent.unwrap_or(0)..).unwrap_or("")).collect();
     let expect = expect.join("\n");
     let transcript = transcript.trim_end();
     assert!(transcript == expect.trim_start_matches('\n'), "the transcript is\n{transcript}\n");
