@@ -275,7 +275,7 @@ mod tests {
         assert!(matches!(refused([&packed[..], &[0]].concat()), BlobError::NotZstd(_)));
         let mut with_dictionary = packed.clone();
         with_dictionary[4] |= 1;
-        with_dictionary.insert(6, 42);
+        with_dictionary.insert(5, 42);
         assert!(matches!(refused(with_dictionary), BlobError::NotZstd(_)));
         assert!(matches!(refused(vec![]), BlobError::NotZstd(_)));
     }

@@ -83,11 +83,10 @@ fn command(shared: &Shared, context: ContextId, body: &[u8]) -> Result<Command, 
     let policy = &shared.policy;
     let declared = convert::declared_type(policy, &request.type_id, request.type_version)?;
     let payload = payload(shared, &declared, &request)?;
-    convert::within("payload bytes", policy.limits.blob_bytes_max, payload.len() as u64)?;
     let turn = NewTurn {
         declared,
         encoding: projection::ENCODING_MSGPACK,
-        payload: NewBlob::from_raw(payload.into()),
+        payload: NewBlob::from_raw(payload.into(), policy.limits.blob_bytes_max)?,
         fs_root: request.fs_root_hash.map(|hash| hash.0),
     };
     let part = AppendPart {
