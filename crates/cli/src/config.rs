@@ -21,11 +21,14 @@ pub(crate) use setting::{Setting, Source};
 use crate::failure::Failure;
 use setting::Sources;
 
+/// The id of `--data DIR`, which every command takes but `append`, whose `--data` is the turn's.
+pub(crate) const DATA_DIR: &str = "data_dir";
+
 /// Where a command finds its store. These flags work on every command.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ReachFlags {
     /// Data directory [default: $XDG_DATA_HOME/turnkeep]
-    #[arg(long, value_name = "DIR", global = true, help_heading = "Global options")]
+    #[arg(id = DATA_DIR, long = "data", value_name = "DIR", help_heading = "Global options")]
     pub(crate) data: Option<PathBuf>,
     /// HTTP address of a running server, such as 127.0.0.1:9010 or https://host:9010
     #[arg(long, value_name = "ADDR", global = true, help_heading = "Global options")]

@@ -39,7 +39,7 @@ pub(crate) struct PutArgs {
     file: PathBuf,
 }
 
-/// Print a bundle as it was published
+/// Print a bundle as it was published; with --json in one line
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep registry get '2025-12-19T20:00:00Z#abc123'")]
@@ -99,6 +99,9 @@ async fn put(http: &mut Http, args: &PutArgs, app: &mut App) -> Result<()> {
 async fn get(http: &mut Http, args: &GetArgs, app: &mut App) -> Result<()> {
     let call = Call::get(format!("/v1/registry/bundles/{}", percent_encode(&args.bundle)));
     let bytes = http.bytes(call).await?.1;
+    if app.out.is_json() {
+        return app.out.json(&serde_json::from_slice(&bytes).context("the bundle is not JSON")?);
+    }
     app.out.bytes(&bytes)?;
     if bytes.ends_with(b"\n") { Ok(()) } else { app.out.line("") }
 }
