@@ -136,5 +136,5 @@ impl Server {
 fn addresses(record: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
     let record: serde_json::Value = serde_json::from_slice(record).ok()?;
     let address = |name: &str| record.get(name)?.as_str()?.parse().ok();
-    Some((address("tcp")?, address("http")?))
+    Some((address("listen")?, address("http")?))
 }
