@@ -36,7 +36,7 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     let note = ServerNote {
         pid: std::process::id(),
         http: local.http_addr().to_string(),
-        listen: local.tcp_addr().to_string(),
+        tcp: local.tcp_addr().to_string(),
         tls_cert: config.tls_cert.value.clone(),
     };
     let told = dir.leave_note(&note).and_then(|()| announce(&local, &config, &dir, app));
@@ -66,7 +66,7 @@ fn announce(local: &Local, config: &Config, dir: &DataDir, app: &mut App) -> Res
         let line = json!({
             "pid": std::process::id(),
             "data": dir.path(),
-            "listen": local.tcp_addr().to_string(),
+            "tcp": local.tcp_addr().to_string(),
             "http": local.http_addr().to_string(),
             "durability": if durability == Durability::Fsync { "fsync" } else { "os" },
             "link": local.link(),
