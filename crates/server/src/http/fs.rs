@@ -87,12 +87,12 @@ impl Place {
         })?;
         let (kind, hash) = self.walk(shared, root)?;
         let bytes = blobs::read(shared, hash)?;
-        match kind {
+        Ok(match kind {
             Kind::File => Content { etag: blobs::etag(hash), media_type: BYTES, cache: IMMUTABLE, bytes }
                 .respond(headers),
-            Kind::Directory => Ok(Json(self.listing(hash, &bytes)?).into_response()),
-            Kind::Symlink => Ok(Json(self.symlink(hash, &bytes)).into_response()),
-        }
+            Kind::Directory => Json(self.listing(hash, &bytes)?).into_response(),
+            Kind::Symlink => Json(self.symlink(hash, &bytes)).into_response(),
+        })
     }
 
     fn walk(&self, shared: &Shared, root: BlobHash) -> Result<(Kind, BlobHash), ApiError> {

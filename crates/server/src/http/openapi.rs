@@ -84,7 +84,7 @@ impl IntoParams for ViewParams {
 
 static DOCUMENT: LazyLock<String> = LazyLock::new(|| {
     let mut document = super::routes().into_openapi();
-    document.info.version = env!("CARGO_PKG_VERSION").to_owned();
+    env!("CARGO_PKG_VERSION").clone_into(&mut document.info.version);
     let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
     document.components.get_or_insert_with(Components::new).add_security_scheme("token", bearer);
     let paths = std::mem::take(&mut document.paths.paths);

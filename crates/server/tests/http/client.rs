@@ -199,7 +199,7 @@ async fn open(
 
 /// A generous bound on everything that waits, so that a test fails instead of hanging.
 pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(60), future).await.expect("within a minute")
+    tokio::time::timeout(Duration::from_mins(1), future).await.expect("within a minute")
 }
 
 /// An answer.
