@@ -8,7 +8,7 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -37,7 +37,7 @@ const OUT_BYTES_MAX: usize = 1 << 20;
 const READ_BYTES_MIN: usize = 4 << 10;
 const READ_BYTES_MAX: usize = 64 << 10;
 /// A buffer larger than this is given back when it is empty.
-const BUFFER_BYTES_KEPT: usize = 256 << 10;
+const BUFFER_BYTES_KEPT: usize = 16 << 10;
 /// How long a peer that we hang up on may take to read why.
 const REFUSED_LINGER: Duration = Duration::from_secs(1);
 /// How long a peer may take to read its last answers when the server stops.
@@ -49,7 +49,7 @@ enum Event {
     Finished(Ticket, Owed),
     Room(Option<OwnedSemaphorePermit>),
     Delivered(Chunk),
-    Wrote(io::Result<usize>),
+    Wrote(io::Result<()>),
     Received(io::Result<usize>),
     Stopping,
     Late(Late),
@@ -81,6 +81,8 @@ pub(super) struct Connection<S> {
     input: BytesMut,
     read_bytes: usize,
     out: BytesMut,
+    /// Whether the stream may hold bytes back that were written to it, as TLS does.
+    unflushed: bool,
     replies: Replies,
     slow: Option<Slow>,
     subscriptions: Subscriptions,
@@ -105,6 +107,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             input: BytesMut::new(),
             read_bytes: READ_BYTES_MIN,
             out: BytesMut::new(),
+            unflushed: false,
             replies: Replies::default(),
             slow: None,
             subscriptions: Subscriptions::default(),
@@ -124,8 +127,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 Event::Settled(ticket, settled) => self.emit(ticket, settled),
                 Event::Finished(ticket, owed) => self.finished(ticket, owed),
                 Event::Room(room) => self.room_found(room),
-                Event::Delivered(chunk) => self.deliver(&chunk),
-                Event::Wrote(written) => self.wrote(written?)?,
+                Event::Delivered(chunk) => self.deliver(chunk),
+                Event::Wrote(written) => {
+                    written?;
+                    self.wrote();
+                }
                 Event::Received(received) => self.received(received?),
                 Event::Stopping => self.stop(),
                 Event::Late(late) => {
@@ -142,9 +148,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         if let Poll::Ready(event) = self.poll_own_work(context) {
             return Poll::Ready(event);
         }
-        if !self.out.is_empty()
-            && let Poll::Ready(written) = pin!(self.stream.write_buf(&mut self.out)).poll(context)
-        {
+        if let Poll::Ready(written) = self.poll_write(context) {
             return Poll::Ready(Event::Wrote(written));
         }
         if self.is_reading() {
@@ -154,6 +158,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             }
         }
         self.watchdog.poll(self.activity(), context).map(Event::Late)
+    }
+
+    fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if !self.out.is_empty() {
+            let written = ready!(pin!(self.stream.write_buf(&mut self.out)).poll(context));
+            self.unflushed = true;
+            let progress =
+                written.and_then(|n| if n == 0 { Err(io::ErrorKind::WriteZero.into()) } else { Ok(()) });
+            return Poll::Ready(progress);
+        }
+        if self.unflushed {
+            let flushed = ready!(pin!(self.stream.flush()).poll(context));
+            self.unflushed = false;
+            return Poll::Ready(flushed);
+        }
+        Poll::Pending
     }
 
     /// Everything but the socket and the clock.
@@ -186,7 +206,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         matches!(self.phase, Phase::Stopping | Phase::Closing)
             && self.slow.is_none()
             && self.replies.is_empty()
-            && self.out.is_empty()
+            && !self.is_writing()
+    }
+
+    fn is_writing(&self) -> bool {
+        !self.out.is_empty() || self.unflushed
     }
 
     /// Whether another request may be taken.
@@ -205,7 +229,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         Activity {
             reading: self.is_reading(),
             owing: !self.replies.is_empty(),
-            writing: !self.out.is_empty(),
+            writing: self.is_writing(),
             subscribed: !self.subscriptions.is_empty(),
         }
     }
@@ -349,7 +373,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             Settled::Subscribed(opening) => {
                 let accepted = Response::Subscribed { caught_up: opening.caught_up };
                 accepted.encode(opening.req_id, &mut self.out);
-                self.subscriptions.begin(&opening, &self.tcp.shared);
+                self.subscriptions.begin(&opening, &self.tcp);
             }
         }
         self.out_rooms.extend(ticket.room);
@@ -366,17 +390,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         }
     }
 
-    fn deliver(&mut self, chunk: &Chunk) {
+    fn deliver(&mut self, chunk: Chunk) {
         if self.out.is_empty() {
             self.watchdog.wrote();
         }
-        self.out.extend_from_slice(&chunk.frames);
+        append(&mut self.out, chunk.frames);
+        self.out_rooms.extend(chunk.room);
     }
 
-    fn wrote(&mut self, bytes: usize) -> io::Result<()> {
-        if bytes == 0 {
-            return Err(io::ErrorKind::WriteZero.into());
-        }
+    fn wrote(&mut self) {
         self.watchdog.wrote();
         if self.out.is_empty() {
             self.out_rooms.clear();
@@ -384,7 +406,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 self.out = BytesMut::new();
             }
         }
-        Ok(())
     }
 
     pub(super) fn subscribe(&mut self, ticket: Ticket, ask: &Subscribe) -> Step {
@@ -408,6 +429,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     fn end(&mut self) {
         self.phase = Phase::Closing;
         self.linger = Some(REFUSED_LINGER);
+        self.subscriptions = Subscriptions::default();
     }
 
     /// Ends the connection in a way that lets the peer read the last answers: a socket that is closed

@@ -89,10 +89,6 @@ fn weight(turn: &SentTurn) -> usize {
 }
 
 impl Tcp {
-    fn store(&self) -> &Store {
-        self.shared.store.store()
-    }
-
     fn append(self: &Arc<Self>, ticket: Ticket, append: AppendTurn) -> Step {
         let bytes = weight(&append.turn);
         self.write(ticket, Ack::Turn, bytes, |policy| convert::append_turn(policy, append))

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use turnkeep_types::ContextId;
 use turnkeep_wire::message::{AppendBatch, ItemForm, ReadOptions, Request, Response, Subscribe};
 
-use crate::support::{Peer, Server, append, context, sent};
+use crate::support::{Peer, Server, append, context, noise, sent};
 
 fn subscribe(context: Option<ContextId>, after: Option<u64>, include_payload: bool) -> Request {
     let options = ReadOptions { include_payload, ..ReadOptions::default() };
@@ -151,5 +151,25 @@ async fn extended_deliveries_carry_their_stamp() {
     let (_, response) = reader.receive_as(ItemForm::Extended).await;
     let Response::Delivered { delivery, .. } = response else { panic!("{response:?}") };
     assert_eq!(delivery.item.extra.unwrap().created_at.0, 1_766_174_400_000);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn large_and_small_payloads_are_delivered_in_order() {
+    let server = Server::start().await;
+    let mut writer = server.connect().await;
+    let home = writer.new_context().await;
+    let large = Bytes::from(noise(1 << 20));
+    for _ in 0..3 {
+        writer.append(append(home, "small")).await;
+        writer.append(append(home, large.clone())).await;
+    }
+    let mut reader = server.connect().await;
+    reader.ask(&subscribe(Some(home), Some(0), true)).await;
+    for n in 0..6_u64 {
+        let (position, _, payload, caught_up) = delivery(&mut reader).await;
+        let expect = if n % 2 == 0 { Bytes::from_static(b"small") } else { large.clone() };
+        assert_eq!((position, payload == expect, caught_up), (n + 2, true, n == 5));
+    }
     server.stop().await;
 }
