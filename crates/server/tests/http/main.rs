@@ -7,6 +7,7 @@ mod contexts;
 mod damage;
 mod documents;
 mod events;
+mod faults;
 mod fs;
 mod gate;
 mod limits;
