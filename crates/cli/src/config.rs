@@ -27,11 +27,11 @@ pub(crate) const DATA_DIR: &str = "data_dir";
 /// Where a command finds its store. These flags work on every command.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ReachFlags {
-    /// Data directory [default: $XDG_DATA_HOME/turnkeep]
     #[arg(id = DATA_DIR, long = "data", value_name = "DIR", help_heading = "Global options")]
+    #[arg(help = "Data directory [default: $XDG_DATA_HOME/turnkeep]")]
     pub(crate) data: Option<PathBuf>,
-    /// HTTP address of a running server, such as 127.0.0.1:9010 or https://host:9010
     #[arg(long, value_name = "ADDR", global = true, help_heading = "Global options")]
+    #[arg(help = "HTTP address of a running server, such as 127.0.0.1:9010 or https://host:9010")]
     pub(crate) server: Option<String>,
     /// Token for --server [default: the file `token` in the data directory]
     #[arg(
@@ -45,8 +45,8 @@ pub(crate) struct ReachFlags {
     /// PEM file of the authority that signed the server's certificate
     #[arg(long, value_name = "FILE", global = true, help_heading = "Global options")]
     pub(crate) tls_ca: Option<PathBuf>,
-    /// Configuration file [default: $XDG_CONFIG_HOME/turnkeep/config.toml]
     #[arg(long, value_name = "FILE", global = true, help_heading = "Global options")]
+    #[arg(help = "Configuration file [default: $XDG_CONFIG_HOME/turnkeep/config.toml]")]
     pub(crate) config: Option<PathBuf>,
 }
 

@@ -62,12 +62,14 @@ impl Call {
     }
 
     /// Adds a query parameter.
+    #[expect(clippy::needless_pass_by_value, reason = "texts and numbers alike, as they come")]
     pub(crate) fn query(mut self, name: &'static str, value: impl ToString) -> Self {
         self.query.push((name, value.to_string()));
         self
     }
 
     /// Adds a header.
+    #[expect(clippy::needless_pass_by_value, reason = "texts and numbers alike, as they come")]
     pub(crate) fn header(mut self, name: &'static str, value: impl ToString) -> Self {
         self.headers.push((name, value.to_string()));
         self
