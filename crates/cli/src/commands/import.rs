@@ -8,6 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use serde_json::json;
 use turnkeep_journal::{FileStorage, Storage};
+use turnkeep_store::Options;
 use turnkeep_store::archive::{self, ImportError};
 
 use super::App;
@@ -38,8 +39,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     dir.create()?;
     let _lock = block_on(local::lock(&dir))?;
     let storage: Arc<dyn Storage> = Arc::new(FileStorage::new(dir.path()));
+    let segment_bytes = Options::default().segment_bytes;
     let bar = count_bar("importing", app.out.is_json());
-    let imported = archive::import(&storage, &mut input, |done, all| {
+    let imported = archive::import(&storage, segment_bytes, &mut input, |done, all| {
         bar.set_length(all);
         bar.set_position(done);
     });

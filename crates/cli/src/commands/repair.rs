@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use turnkeep_journal::{FileStorage, Storage};
-use turnkeep_store::salvage;
+use turnkeep_store::{Options, salvage};
 
 use super::{App, verify};
 use crate::data_dir::DataDir;
@@ -41,8 +41,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     }
     to.create()?;
     let _locks = (block_on(local::lock(&from))?, block_on(local::lock(&to))?);
+    let segment_bytes = Options::default().segment_bytes;
     let bar = count_bar("repairing", app.out.is_json());
-    let report = salvage::repair(&storage(&from), &storage(&to), |done, all| {
+    let report = salvage::repair(&storage(&from), &storage(&to), segment_bytes, |done, all| {
         bar.set_length(all);
         bar.set_position(done);
     });

@@ -29,7 +29,7 @@ pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, app: &mut App) -> Result<()> {
     let dir = DataDir::new(&app.config()?.data.value);
-    if !dir.has_log() {
+    if !dir.is_store() {
         return Err(dir.missing());
     }
     let _lock = block_on(local::lock(&dir))?;
