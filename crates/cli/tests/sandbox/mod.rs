@@ -107,8 +107,16 @@ impl Sandbox {
 
     /// Starts `turnkeep up` on free ports and waits until it says where it listens.
     pub(crate) fn up(&self, more: &[&str]) -> Server {
-        let args = [&["up", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--json"], more].concat();
-        let mut child = self.command(&args).stderr(Stdio::inherit()).spawn().unwrap();
+        self.start(&[&["up", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--json"], more].concat())
+    }
+
+    /// Starts it again where another one was.
+    pub(crate) fn up_at(&self, tcp: &str, http: &str) -> Server {
+        self.start(&["up", "--listen", tcp, "--http", http, "--json"])
+    }
+
+    fn start(&self, args: &[&str]) -> Server {
+        let mut child = self.command(args).stderr(Stdio::inherit()).spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         stdout.read_line(&mut line).unwrap();
