@@ -90,10 +90,5 @@ fn registry_bundle() {
 
 #[test]
 fn http_query() {
-    smoke("http_query", turnkeep_server::parse_any_query, seeds::queries());
-}
-
-#[test]
-fn log_recovery() {
-    smoke("log_recovery", turnkeep_journal::recover_any, seeds::logs());
+    smoke("http_query", turnkeep_server::http::query::parse_any, seeds::queries());
 }

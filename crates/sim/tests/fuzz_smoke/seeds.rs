@@ -119,8 +119,3 @@ pub(crate) fn queries() -> Seeds {
     ];
     named(&rows, |text| text.as_bytes().to_vec())
 }
-
-/// Small logs, healthy and cut.
-pub(crate) fn logs() -> Seeds {
-    Seeds::new()
-}
