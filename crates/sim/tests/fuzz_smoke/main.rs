@@ -30,11 +30,7 @@ fn read(target: &str) -> Vec<(String, Vec<u8>)> {
 
 fn run(entry: fn(&[u8]), what: &str, input: &[u8]) {
     let outcome = catch_unwind(AssertUnwindSafe(|| entry(input)));
-    assert!(outcome.is_ok(), "{what} panics on {}", hex(input));
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    assert!(outcome.is_ok(), "{what} panics on {}", hex::encode(input));
 }
 
 /// Runs a target on its seeds and on mutations of them. Seeds that come from golden data must be there.
