@@ -88,3 +88,8 @@ fn registry_bundle() {
 fn http_query() {
     smoke("http_query", turnkeep_server::http::query::parse_any, seeds::queries());
 }
+
+#[test]
+fn log_recovery() {
+    smoke("log_recovery", turnkeep_journal::recover_any, seeds::logs());
+}

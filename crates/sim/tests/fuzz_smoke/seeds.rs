@@ -2,8 +2,14 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use bytes::Bytes;
 use serde_json::Value;
+use turnkeep_journal::{
+    Batch, BlobRecord, FileLog, Log, LogOptions, MemoryStorage, Stamp, SyncPolicy, blob_crc,
+};
+use turnkeep_types::{BlobHash, Compression, Timestamp};
 
 type Seeds = Vec<(String, Vec<u8>)>;
 
@@ -116,4 +122,53 @@ pub(crate) fn queries() -> Seeds {
         ("huge", "limit=99999999999999999999"),
     ];
     named(&rows, |text| text.as_bytes().to_vec())
+}
+
+/// Small logs: healthy, cut, of several segments, with a flipped bit.
+pub(crate) fn logs() -> Seeds {
+    let one = log(1 << 12, 3);
+    let many = log(512, 6);
+    let first = &one[0];
+    let mut flipped = many.clone();
+    flipped[0][100] ^= 1;
+    let parts: Vec<(&str, Vec<&[u8]>)> = vec![
+        ("empty", vec![]),
+        ("one-segment", vec![first]),
+        ("zeros-after", vec![first, &[0; 64]]),
+        ("cut-in-a-frame", vec![&first[..first.len() - 9]]),
+        ("cut-in-the-header", vec![&first[..20]]),
+        ("many-segments", many.iter().map(Vec::as_slice).collect()),
+        ("a-segment-missing", vec![&many[0], &many[2]]),
+        ("a-bit-flipped", flipped.iter().map(Vec::as_slice).collect()),
+    ];
+    parts.iter().map(|(name, parts)| ((*name).to_owned(), parts.concat())).collect()
+}
+
+/// The segments of a log of some frames, without the zeros behind the last one.
+fn log(segment_bytes: u64, frames: u64) -> Vec<Vec<u8>> {
+    let storage = MemoryStorage::new();
+    let options = LogOptions {
+        segment_bytes,
+        sync: SyncPolicy::EveryFrame,
+        writer: 7,
+        store_id_if_new: [9; 16],
+        known_durable: None,
+    };
+    let (mut log, _) = FileLog::open(Arc::new(storage.clone()), options).unwrap();
+    for number in 1..=frames {
+        let mut batch = Batch::new();
+        batch.restart(Stamp { created_at: Timestamp(number), marks: [number, 0] });
+        let bytes = Bytes::from(vec![u8::try_from(number).unwrap(); 40]);
+        let (hash, crc) = (BlobHash::of(&bytes), blob_crc(&bytes));
+        batch.push_blob(BlobRecord { hash, raw_len: 40, form: Compression::None, crc, bytes });
+        batch.push_command(1, 1, b"a command");
+        log.append(&batch).unwrap();
+    }
+    drop(log);
+    let used = |bytes: &Vec<u8>| bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last / 8 * 8 + 8);
+    let segments = storage.files().into_iter().filter(|(name, _)| name.ends_with("seg"));
+    segments
+        .map(|(_, bytes)| bytes[..used(&bytes).min(bytes.len())].to_vec())
+        .filter(|bytes| !bytes.is_empty())
+        .collect()
 }
