@@ -18,7 +18,6 @@ use serde_json::Value;
 pub(crate) use connect::Target;
 pub(crate) use events::EventStream;
 
-
 /// The largest answer that is read into memory.
 const BODY_BYTES_MAX: usize = 256 << 20;
 
@@ -63,12 +62,14 @@ impl Call {
     }
 
     /// Adds a query parameter.
+    #[expect(clippy::needless_pass_by_value, reason = "texts and numbers alike, as they come")]
     pub(crate) fn query(mut self, name: &'static str, value: impl ToString) -> Self {
         self.query.push((name, value.to_string()));
         self
     }
 
     /// Adds a header.
+    #[expect(clippy::needless_pass_by_value, reason = "texts and numbers alike, as they come")]
     pub(crate) fn header(mut self, name: &'static str, value: impl ToString) -> Self {
         self.headers.push((name, value.to_string()));
         self
@@ -111,7 +112,10 @@ impl Http {
         let response = self.open(call).await?;
         let status = response.status();
         let body = Limited::new(response.into_body(), BODY_BYTES_MAX);
-        let body = body.collect().await.map_err(|error| anyhow::anyhow!("cannot read the server's answer: {error}"))?;
+        let body = body
+            .collect()
+            .await
+            .map_err(|error| anyhow::anyhow!("cannot read the server's answer: {error}"))?;
         Ok((status, body.to_bytes()))
     }
 
@@ -179,9 +183,15 @@ impl Refused {
     /// What the person may do about it.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self.code.as_str() {
-            "Unauthorized" => Some("give the server's token with --token, or the server's data directory with --data"),
-            "Forbidden" => Some("the server does not accept this host: start it with --allow-host, or use its own address"),
-            "FailedDependency" | "PreconditionFailed" => Some("publish the type first: turnkeep registry put BUNDLE.json"),
+            "Unauthorized" => {
+                Some("give the server's token with --token, or the server's data directory with --data")
+            }
+            "Forbidden" => Some(
+                "the server does not accept this host: start it with --allow-host, or use its own address",
+            ),
+            "FailedDependency" | "PreconditionFailed" => {
+                Some("publish the type first: turnkeep registry put BUNDLE.json")
+            }
             "TooManyRequests" => Some("the server is busy: try again in a moment"),
             "Unavailable" => Some("restart the server; `turnkeep doctor` checks what may be wrong"),
             "InsufficientStorage" => Some("free some space on the data directory's disk and try again"),
@@ -192,14 +202,11 @@ impl Refused {
 
 /// Encodes a text as one segment of a path, or as a value of a query.
 pub(crate) fn percent_encode(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => encoded.push(char::from(byte)),
-            _ => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    encoded
+    let encode = |byte: u8| match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(encode).collect()
 }
 
 #[cfg(test)]
@@ -214,7 +221,10 @@ mod tests {
 
     #[test]
     fn a_refusal_has_the_servers_words_or_at_least_its_status() {
-        let refused = Refused::new(StatusCode::NOT_FOUND, br#"{"error":{"code":"NotFound","message":"no","details":{}}}"#);
+        let refused = Refused::new(
+            StatusCode::NOT_FOUND,
+            br#"{"error":{"code":"NotFound","message":"no","details":{}}}"#,
+        );
         assert_eq!((refused.code.as_str(), refused.message.as_str()), ("NotFound", "no"));
         let refused = Refused::new(StatusCode::BAD_GATEWAY, b"<html>");
         assert_eq!(refused.message, "the server answered 502 Bad Gateway");

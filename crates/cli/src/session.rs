@@ -47,7 +47,7 @@ impl Session {
         if let Some(session) = Self::running(config, &dir).await? {
             return Ok(session);
         }
-        if need == Need::Read && !dir.has_log() {
+        if need == Need::Read && !dir.is_store() {
             return Err(dir.missing());
         }
         let local = Local::start(config, &dir).await?;
@@ -77,7 +77,7 @@ impl Session {
             None => dir.token()?,
         };
         let target = note_target(&note, token, config.tls_ca.value.clone())?;
-        Ok(Some(Self { http: Http::new(target), binary: note.listen, local: None }))
+        Ok(Some(Self { http: Http::new(target), binary: note.tcp, local: None }))
     }
 
     /// A client of the binary protocol of the same server.

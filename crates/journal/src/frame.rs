@@ -361,7 +361,7 @@ impl Frame {
     }
 
     /// Whether every blob's bytes are sound.
-    pub(crate) fn blobs_are_sound(&self) -> bool {
+    pub fn blobs_are_sound(&self) -> bool {
         let mut start = self.data;
         self.blobs.iter().all(|blob| {
             let bytes = &self.raw[start..start + blob.stored_len as usize];

@@ -1,5 +1,7 @@
 //! `turnkeep up`: the server.
 
+use std::net::SocketAddr;
+
 use anyhow::{Context, Result};
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -29,15 +31,16 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     let config = app.config_with(&args.serve)?;
-    let dir = DataDir::new(std::path::absolute(&config.data.value).context("cannot name the data directory")?);
+    let dir =
+        DataDir::new(std::path::absolute(&config.data.value).context("cannot name the data directory")?);
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for signals")?;
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for signals")?;
     let local = Local::up(&config, &dir).await?;
     let note = ServerNote {
         pid: std::process::id(),
-        http: local.http_addr().to_string(),
-        listen: local.tcp_addr().to_string(),
-        tls_cert: config.tls_cert.value.clone(),
+        http: from_here(local.http_addr()),
+        tcp: from_here(local.tcp_addr()),
+        tls_cert: config.tls_cert.value.as_deref().map(std::path::absolute).transpose()?,
     };
     let told = dir.leave_note(&note).and_then(|()| announce(&local, &config, &dir, app));
     if told.is_ok() {
@@ -53,6 +56,11 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     told
 }
 
+/// How a command on this machine reaches an address that is listened on.
+fn from_here(addr: SocketAddr) -> String {
+    if addr.ip().is_unspecified() { format!("localhost:{}", addr.port()) } else { addr.to_string() }
+}
+
 async fn either(interrupt: &mut Signal, terminate: &mut Signal) {
     tokio::select! {
         _ = interrupt.recv() => {}
@@ -66,7 +74,7 @@ fn announce(local: &Local, config: &Config, dir: &DataDir, app: &mut App) -> Res
         let line = json!({
             "pid": std::process::id(),
             "data": dir.path(),
-            "listen": local.tcp_addr().to_string(),
+            "tcp": local.tcp_addr().to_string(),
             "http": local.http_addr().to_string(),
             "durability": if durability == Durability::Fsync { "fsync" } else { "os" },
             "link": local.link(),

@@ -56,7 +56,11 @@ fn the_data_directory_follows_xdg_and_then_home() {
 fn switches_and_lists_read_from_every_source() {
     check(Case { file: "strict_types = true", ..Case::default() }, "strict_types", "true (file)");
     let off = vec![("HOME", "/h"), ("TURNKEEP_STRICT_TYPES", "no")];
-    check(Case { env: off, file: "strict_types = true", ..Case::default() }, "strict_types", "false (environment)");
+    check(
+        Case { env: off, file: "strict_types = true", ..Case::default() },
+        "strict_types",
+        "false (environment)",
+    );
     let hosts = vec![("HOME", "/h"), ("TURNKEEP_ALLOW_HOST", "a, b,")];
     check(Case { env: hosts, ..Case::default() }, "allow_host", "a, b (environment)");
     check(Case { file: "allow_host = ['c']", ..Case::default() }, "allow_host", "c (file)");
@@ -71,7 +75,13 @@ fn the_token_is_never_shown() {
 #[test]
 fn limits_of_the_file_replace_only_what_they_name() {
     let config = resolve(Case { file: "[limits]\nkey_bytes_max = 7", ..Case::default() }).unwrap();
-    assert_eq!(config.limits.value, Limits { key_bytes_max: 7, ..Limits::default() });
+    assert_eq!(config.limits, Limits { key_bytes_max: 7, ..Limits::default() });
+    check(
+        Case { file: "[limits]\nkey_bytes_max = 7", ..Case::default() },
+        "limits.key_bytes_max",
+        "7 (file)",
+    );
+    check(Case::default(), "limits.key_bytes_max", "1024 (default)");
 }
 
 #[test]

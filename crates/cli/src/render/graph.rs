@@ -31,24 +31,19 @@ impl Graph {
         let first = self.row(Some(lane), '*');
         self.set(lane, None);
         let joined = parent.and_then(|parent| self.lanes.iter().position(|waits| *waits == Some(parent)));
-        match joined {
-            // The lane on the left goes on and waits; the one on the right bends towards it.
-            Some(other) => {
-                let (left, right) = (other.min(lane), other.max(lane));
-                self.set(other, None);
-                self.set(left, parent);
-                let rest = self.row(Some(right), '|');
-                let joins = self.joins(left, right);
-                self.trim();
-                Margin { first, rest, joins }
-            }
-            None => {
-                self.set(lane, parent);
-                self.trim();
-                let rest = self.row(None, ' ');
-                Margin { first, rest, joins: Vec::new() }
-            }
-        }
+        let Some(other) = joined else {
+            self.set(lane, parent);
+            self.trim();
+            return Margin { first, rest: self.row(None, ' '), joins: Vec::new() };
+        };
+        // The lane on the left goes on and waits; the one on the right bends towards it.
+        let (left, right) = (other.min(lane), other.max(lane));
+        self.set(other, None);
+        self.set(left, parent);
+        let rest = self.row(Some(right), '|');
+        let joins = self.joins(left, right);
+        self.trim();
+        Margin { first, rest, joins }
     }
 
     fn set(&mut self, lane: usize, waits: Option<TurnId>) {
@@ -123,10 +118,7 @@ mod tests {
 
     #[test]
     fn a_fork_joins_below_its_last_turn() {
-        check(
-            &[(4, 2), (3, 2), (2, 1), (1, 0)],
-            "* 4\n| .\n| * 3\n| | .\n|/\n* 2\n| .\n* 1\n.",
-        );
+        check(&[(4, 2), (3, 2), (2, 1), (1, 0)], "* 4\n| .\n| * 3\n| | .\n|/\n* 2\n| .\n* 1\n.");
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub(super) fn permissions(dir: &DataDir) -> Finding {
     const CHECK: &str = "directory";
     let path = dir.path().display();
     match mode(dir.path()) {
-        Ok(mode) if mode & 0o077 == 0 => Finding::ok(CHECK, format!("{path}, mode {mode:o}")),
+        Ok(mode) if is_private(mode) => Finding::ok(CHECK, format!("{path}, mode {mode:o}")),
         Ok(mode) => {
             let advice = format!("others may read it: chmod 700 {path}");
             Finding::warn(CHECK, format!("{path} has mode {mode:o}"), advice)
@@ -23,7 +23,11 @@ pub(super) fn permissions(dir: &DataDir) -> Finding {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             Finding::warn(CHECK, format!("{path} is not there yet"), "`turnkeep up` makes it")
         }
-        Err(error) => Finding::fail(CHECK, format!("{path}: {error}"), "check who owns it, or name another with --data DIR"),
+        Err(error) => Finding::fail(
+            CHECK,
+            format!("{path}: {error}"),
+            "check who owns it, or name another with --data DIR",
+        ),
     }
 }
 
@@ -32,12 +36,17 @@ pub(super) fn token(dir: &DataDir) -> Finding {
     const CHECK: &str = "token";
     let path = dir.path().join("token");
     match mode(&path) {
-        Ok(mode) if mode & 0o077 == 0 => Finding::ok(CHECK, format!("{}, mode {mode:o}", path.display())),
+        Ok(mode) if is_private(mode) => Finding::ok(CHECK, format!("{}, mode {mode:o}", path.display())),
         Ok(mode) => {
-            let advice = format!("others may read it: delete it and start the server again, or chmod 600 {}", path.display());
+            let advice = format!(
+                "others may read it: delete it and start the server again, or chmod 600 {}",
+                path.display()
+            );
             Finding::fail(CHECK, format!("{} has mode {mode:o}", path.display()), advice)
         }
-        Err(error) if error.kind() == ErrorKind::NotFound => Finding::ok(CHECK, "none yet; the first start makes one"),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Finding::ok(CHECK, "none yet; the first start makes one")
+        }
         Err(error) => Finding::fail(CHECK, format!("{}: {error}", path.display()), "check who owns it"),
     }
 }
@@ -51,7 +60,9 @@ pub(super) fn lock(dir: &DataDir, server_runs: bool) -> Finding {
     match DataDirLock::acquire(dir.path()) {
         Ok(_lock) => Finding::ok(CHECK, "free"),
         Err(_) if server_runs => Finding::ok(CHECK, "held by the running server"),
-        Err(error) => Finding::warn(CHECK, error.to_string(), "another command may be at work; if it hangs, end it"),
+        Err(error) => {
+            Finding::warn(CHECK, error.to_string(), "another command may be at work; if it hangs, end it")
+        }
     }
 }
 
@@ -62,8 +73,14 @@ pub(super) fn torn(dir: &DataDir) -> Finding {
     if files == 0 {
         return Finding::ok(CHECK, "none");
     }
-    let advice = "they were never acknowledged: keep them if you want to look into the crash, else delete them";
+    let advice =
+        "they were never acknowledged: keep them if you want to look into the crash, else delete them";
     Finding::warn(CHECK, format!("{files} in {}", dir.path().join("log/torn").display()), advice)
+}
+
+fn is_private(mode: u32) -> bool {
+    const OTHERS: u32 = 0o077;
+    mode & OTHERS == 0
 }
 
 fn mode(path: &Path) -> std::io::Result<u32> {

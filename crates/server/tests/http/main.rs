@@ -1,0 +1,18 @@
+//! The HTTP gateway as a client sees it: over real sockets, on a store in memory.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod blobs;
+mod client;
+mod contexts;
+mod damage;
+mod documents;
+mod events;
+mod faults;
+mod fs;
+mod gate;
+mod limits;
+mod projection;
+mod registry;
+mod server;
+mod tls;
+mod turns;
