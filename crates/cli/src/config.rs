@@ -21,17 +21,26 @@ pub(crate) use setting::{Setting, Source};
 use crate::failure::Failure;
 use setting::Sources;
 
+/// The id of `--data DIR`, which every command takes but `append`, whose `--data` is the turn's.
+pub(crate) const DATA_DIR: &str = "data_dir";
+
 /// Where a command finds its store. These flags work on every command.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ReachFlags {
     /// Data directory [default: $XDG_DATA_HOME/turnkeep]
-    #[arg(long, value_name = "DIR", global = true, help_heading = "Global options")]
+    #[arg(id = DATA_DIR, long = "data", value_name = "DIR", help_heading = "Global options")]
     pub(crate) data: Option<PathBuf>,
     /// HTTP address of a running server, such as 127.0.0.1:9010 or https://host:9010
     #[arg(long, value_name = "ADDR", global = true, help_heading = "Global options")]
     pub(crate) server: Option<String>,
     /// Token for --server [default: the file `token` in the data directory]
-    #[arg(long, value_name = "TOKEN", global = true, hide_env_values = true, help_heading = "Global options")]
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        global = true,
+        hide_env_values = true,
+        help_heading = "Global options"
+    )]
     pub(crate) token: Option<String>,
     /// PEM file of the authority that signed the server's certificate
     #[arg(long, value_name = "FILE", global = true, help_heading = "Global options")]
@@ -154,7 +163,11 @@ impl Config {
             ("tls_ca", setting::optional_path(self.tls_ca.value.as_ref()), &self.tls_ca.source),
             ("listen", self.listen.value.to_string(), &self.listen.source),
             ("http", self.http.value.to_string(), &self.http.source),
-            ("durability", setting::durability_text(self.durability.value).to_owned(), &self.durability.source),
+            (
+                "durability",
+                setting::durability_text(self.durability.value).to_owned(),
+                &self.durability.source,
+            ),
             ("strict_types", self.strict_types.value.to_string(), &self.strict_types.source),
             ("no_auth", self.no_auth.value.to_string(), &self.no_auth.source),
             ("tls_cert", setting::optional_path(self.tls_cert.value.as_ref()), &self.tls_cert.source),

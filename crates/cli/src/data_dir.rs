@@ -28,7 +28,7 @@ pub(crate) struct ServerNote {
     /// Its HTTP address.
     pub(crate) http: String,
     /// Its binary address.
-    pub(crate) listen: String,
+    pub(crate) tcp: String,
     /// The certificate that it shows, when it speaks TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) tls_cert: Option<PathBuf>,
@@ -149,7 +149,8 @@ mod tests {
         let token = dir.ensure_token().unwrap();
         assert_eq!(token.len(), 64);
         assert_eq!(dir.ensure_token().unwrap(), token, "a token stays");
-        let note = ServerNote { pid: 1, http: "127.0.0.1:2".into(), listen: "127.0.0.1:3".into(), tls_cert: None };
+        let note =
+            ServerNote { pid: 1, http: "127.0.0.1:2".into(), tcp: "127.0.0.1:3".into(), tls_cert: None };
         dir.leave_note(&note).unwrap();
         assert_eq!(dir.note(), Some(note));
         assert_eq!(mode(dir.path()), 0o700);

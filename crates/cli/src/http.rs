@@ -18,7 +18,6 @@ use serde_json::Value;
 pub(crate) use connect::Target;
 pub(crate) use events::EventStream;
 
-
 /// The largest answer that is read into memory.
 const BODY_BYTES_MAX: usize = 256 << 20;
 
@@ -111,7 +110,10 @@ impl Http {
         let response = self.open(call).await?;
         let status = response.status();
         let body = Limited::new(response.into_body(), BODY_BYTES_MAX);
-        let body = body.collect().await.map_err(|error| anyhow::anyhow!("cannot read the server's answer: {error}"))?;
+        let body = body
+            .collect()
+            .await
+            .map_err(|error| anyhow::anyhow!("cannot read the server's answer: {error}"))?;
         Ok((status, body.to_bytes()))
     }
 
@@ -179,9 +181,15 @@ impl Refused {
     /// What the person may do about it.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self.code.as_str() {
-            "Unauthorized" => Some("give the server's token with --token, or the server's data directory with --data"),
-            "Forbidden" => Some("the server does not accept this host: start it with --allow-host, or use its own address"),
-            "FailedDependency" | "PreconditionFailed" => Some("publish the type first: turnkeep registry put BUNDLE.json"),
+            "Unauthorized" => {
+                Some("give the server's token with --token, or the server's data directory with --data")
+            }
+            "Forbidden" => Some(
+                "the server does not accept this host: start it with --allow-host, or use its own address",
+            ),
+            "FailedDependency" | "PreconditionFailed" => {
+                Some("publish the type first: turnkeep registry put BUNDLE.json")
+            }
             "TooManyRequests" => Some("the server is busy: try again in a moment"),
             "Unavailable" => Some("restart the server; `turnkeep doctor` checks what may be wrong"),
             "InsufficientStorage" => Some("free some space on the data directory's disk and try again"),
@@ -195,7 +203,9 @@ pub(crate) fn percent_encode(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => encoded.push(char::from(byte)),
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                encoded.push(char::from(byte))
+            }
             _ => encoded.push_str(&format!("%{byte:02X}")),
         }
     }
@@ -214,7 +224,10 @@ mod tests {
 
     #[test]
     fn a_refusal_has_the_servers_words_or_at_least_its_status() {
-        let refused = Refused::new(StatusCode::NOT_FOUND, br#"{"error":{"code":"NotFound","message":"no","details":{}}}"#);
+        let refused = Refused::new(
+            StatusCode::NOT_FOUND,
+            br#"{"error":{"code":"NotFound","message":"no","details":{}}}"#,
+        );
         assert_eq!((refused.code.as_str(), refused.message.as_str()), ("NotFound", "no"));
         let refused = Refused::new(StatusCode::BAD_GATEWAY, b"<html>");
         assert_eq!(refused.message, "the server answered 502 Bad Gateway");

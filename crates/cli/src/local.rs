@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use turnkeep_journal::{DataDirLock, FileStorage};
 use turnkeep_server::{Auth, Running, ServerConfig, TlsFiles, Token};
 use turnkeep_store::{Options, Store};
@@ -134,9 +134,9 @@ pub(crate) async fn lock(dir: &DataDir) -> Result<DataDirLock> {
 }
 
 fn open(config: &Config, dir: &DataDir) -> Result<Store> {
-    let storage = FileStorage::new(dir.path()).context("cannot open the data directory")?;
+    let storage = FileStorage::new(dir.path());
     let options = Options { durability: config.durability.value, ..Options::default() };
-    Store::open(Arc::new(storage), options, Arc::new(WallClock)).map_err(|error| {
+    Store::open(Arc::new(storage), &options, Arc::new(WallClock)).map_err(|error| {
         Failure::new(format!("cannot open the store in {}: {error}", dir.path().display()))
             .hint("`turnkeep verify` lists what is damaged; `turnkeep repair` copies what is sound to a new directory")
             .into()

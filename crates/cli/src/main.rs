@@ -16,13 +16,14 @@ mod render;
 mod runtime;
 mod session;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
 use tracing_subscriber::EnvFilter;
 
 use crate::commands::App;
-use crate::config::{ReachFlags, process_environment};
+use crate::config::{DATA_DIR, ReachFlags, process_environment};
 use crate::output::{ColorChoice, Output};
 
 /// The system of record for AI agents: a durable, branchable, typed turn store.
@@ -46,7 +47,14 @@ pub(crate) struct Cli {
     #[arg(long, global = true, help_heading = "Global options")]
     json: bool,
     /// When to use colours
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t, global = true, help_heading = "Global options")]
+    #[arg(
+        long,
+        value_name = "WHEN",
+        value_enum,
+        default_value_t,
+        global = true,
+        help_heading = "Global options"
+    )]
     color: ColorChoice,
     /// Say more about what happens; twice for everything
     #[arg(short, long, action = clap::ArgAction::Count, global = true, help_heading = "Global options")]
@@ -56,10 +64,12 @@ pub(crate) struct Cli {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let matches = command_line().get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     start_log(cli.verbose);
     let no_color = process_environment("NO_COLOR").is_some();
-    let mut app = App { reach: cli.reach, out: Output::stdout(cli.json, cli.color, no_color) };
+    let reach = ReachFlags { data: data_dir_flag(&matches), ..cli.reach };
+    let mut app = App { reach, out: Output::stdout(cli.json, cli.color, no_color) };
     let done = commands::run(&cli.command, &mut app).and_then(|()| app.out.flush());
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -69,6 +79,23 @@ fn main() -> ExitCode {
             failure::report(&error)
         }
     }
+}
+
+/// The whole command line. `--data DIR` may stand before every command and after every one but `append`.
+pub(crate) fn command_line() -> clap::Command {
+    let cli = Cli::command();
+    let data_dir =
+        cli.get_arguments().find(|arg| arg.get_id() == DATA_DIR).cloned().map(|arg| arg.global(true));
+    cli.mut_subcommands(|sub| match &data_dir {
+        Some(data_dir) if sub.get_name() != "append" => sub.arg(data_dir),
+        _ => sub,
+    })
+}
+
+/// The data directory as the innermost command was told.
+fn data_dir_flag(matches: &ArgMatches) -> Option<PathBuf> {
+    let inner = matches.subcommand().and_then(|(_, inner)| data_dir_flag(inner));
+    inner.or_else(|| matches.try_get_one::<PathBuf>(DATA_DIR).ok().flatten().cloned())
 }
 
 /// Logs to standard error: warnings, or what `TURNKEEP_LOG` or `--verbose` asks for.

@@ -55,7 +55,8 @@ impl FromStr for BlobName {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let hash = text.strip_prefix("blob:").unwrap_or(text).parse();
-        hash.map(Self).map_err(|_| "expected a blob: 64 lower-case hex digits, with or without blob:".to_owned())
+        hash.map(Self)
+            .map_err(|_| "expected a blob: 64 lower-case hex digits, with or without blob:".to_owned())
     }
 }
 

@@ -157,9 +157,14 @@ mod tests {
 
     #[test]
     fn bytes_are_shown_in_the_largest_unit_that_fits() {
-        for (bytes, expect) in
-            [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1536, "1.5 KiB"), (64 << 20, "64.0 MiB"), (u64::MAX, "16384.0 PiB")]
-        {
+        for (bytes, expect) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.0 KiB"),
+            (1536, "1.5 KiB"),
+            (64 << 20, "64.0 MiB"),
+            (u64::MAX, "16384.0 PiB"),
+        ] {
             assert_eq!(bytes_text(bytes), expect);
         }
     }

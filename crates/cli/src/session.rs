@@ -77,7 +77,7 @@ impl Session {
             None => dir.token()?,
         };
         let target = note_target(&note, token, config.tls_ca.value.clone())?;
-        Ok(Some(Self { http: Http::new(target), binary: note.listen, local: None }))
+        Ok(Some(Self { http: Http::new(target), binary: note.tcp, local: None }))
     }
 
     /// A client of the binary protocol of the same server.

@@ -282,7 +282,19 @@ impl Frame {
         let hash = *blake3::hash(&raw[..data]).as_bytes();
         let FrameHeader { position, durable, prev_hash, writer, first_sequence, stamp, .. } = header;
         let commands = data - commands..data;
-        Ok(Self { position, durable, prev_hash, hash, writer, first_sequence, stamp, blobs, raw, data, commands })
+        Ok(Self {
+            position,
+            durable,
+            prev_hash,
+            hash,
+            writer,
+            first_sequence,
+            stamp,
+            blobs,
+            raw,
+            data,
+            commands,
+        })
     }
 
     /// The whole frame as it is in the log.
@@ -306,7 +318,7 @@ impl Frame {
     }
 
     /// Whether every blob's bytes are sound.
-    pub(crate) fn blobs_are_sound(&self) -> bool {
+    pub fn blobs_are_sound(&self) -> bool {
         let mut start = self.data;
         self.blobs.iter().all(|blob| {
             let bytes = &self.raw[start..start + blob.stored_len as usize];
@@ -373,7 +385,13 @@ mod tests {
         for text in [&b"first"[..], b"", &[9; 300]] {
             let bytes = View::copy_from_slice(text);
             let (hash, crc) = (BlobHash::of(text), blob_crc(text));
-            batch.push_blob(BlobRecord { hash, raw_len: text.len() as u32, form: Compression::None, crc, bytes });
+            batch.push_blob(BlobRecord {
+                hash,
+                raw_len: text.len() as u32,
+                form: Compression::None,
+                crc,
+                bytes,
+            });
         }
         batch.push_command(1, 1, b"one");
         batch.push_command(2, 1, b"");

@@ -46,9 +46,18 @@ pub struct Damage {
 /// Inspects every segment. The data directory must be locked by the caller.
 pub fn inspect(storage: Arc<dyn Storage>) -> std::io::Result<Inspection> {
     let numbers = segment::numbers(&*storage)?;
-    let highest = numbers.last().copied().unwrap_or(0);
+    let in_use = |number: &&u64| !is_blank(&*storage, **number);
+    let highest = numbers.iter().rev().find(in_use).copied().unwrap_or(0);
     let store_id = numbers.iter().find_map(|&n| header_of(&*storage, n)).map(|header| header.store_id);
-    Ok(Inspection { storage, number: 0, highest, at: None, next: Position(1), last_hash: Some([0; 32]), store_id })
+    Ok(Inspection {
+        storage,
+        number: 0,
+        highest,
+        at: None,
+        next: Position(1),
+        last_hash: Some([0; 32]),
+        store_id,
+    })
 }
 
 fn header_of(storage: &dyn Storage, number: u64) -> Option<SegmentHeader> {
@@ -57,6 +66,12 @@ fn header_of(storage: &dyn Storage, number: u64) -> Option<SegmentHeader> {
         HeaderRead::Sound(header) => Some(header),
         HeaderRead::Blank | HeaderRead::Bad => None,
     }
+}
+
+/// Whether a segment was never written to: a spare.
+fn is_blank(storage: &dyn Storage, number: u64) -> bool {
+    let bytes = storage.open(&segment::file_name(number)).and_then(|file| file.read(0..file.len()));
+    bytes.is_ok_and(|bytes| SegmentBytes { number, bytes }.used() == 0)
 }
 
 /// An inspection under way.
@@ -141,7 +156,8 @@ impl Inspection {
         self.at = Some(Place { bytes, offset, until });
         match header {
             HeaderRead::Sound(header) if header.first > self.next => {
-                let damage = self.damage(file, (0, 0), "frames before this segment are missing", header.first);
+                let damage =
+                    self.damage(file, (0, 0), "frames before this segment are missing", header.first);
                 self.resume(header.first);
                 Some(Some(damage))
             }
@@ -186,8 +202,7 @@ impl Inspection {
     fn beyond(&self, place: &Place) -> (u64, Position) {
         if let Some((position, next)) = place.bytes.hop(place.offset)
             && position == self.next
-            && next <= place.bytes.bytes.len() as u64
-            && (place.bytes.hop(next).is_some() || next >= place.bytes.used())
+            && place.bytes.hop(next).is_some()
         {
             return (next, Position(position.0 + 1));
         }

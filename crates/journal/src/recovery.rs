@@ -45,7 +45,9 @@ pub struct TornTail {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// Something that was durable is damaged or missing.
-    #[error("the log is damaged in {file} at byte {offset}: {what}; run `turnkeep verify` to see what is touched, then `turnkeep repair`")]
+    #[error(
+        "the log is damaged in {file} at byte {offset}: {what}; run `turnkeep verify` to see what is touched, then `turnkeep repair`"
+    )]
     Damaged {
         /// The file, relative to the data directory.
         file: String,

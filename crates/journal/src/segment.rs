@@ -31,6 +31,9 @@ const OFFSET_BITS: u32 = 40;
 pub struct Locator(u64);
 
 impl Locator {
+    /// Where no blob is: reading there fails.
+    pub const NOWHERE: Self = Self(0);
+
     pub(crate) fn new(segment: u64, offset: u64) -> Self {
         Self((segment << OFFSET_BITS) | offset)
     }

@@ -36,7 +36,8 @@ pub(crate) struct Touched {
 impl Applier {
     /// Goes on from a state that a checkpoint filled.
     pub(crate) fn new(state: Arc<State>) -> Self {
-        let known = (0..state.declared.len()).filter_map(|n| Some((state.declared.get(n)?.clone(), n as u32)));
+        let known =
+            (0..state.declared.len()).filter_map(|n| Some((state.declared.get(n)?.clone(), n as u32)));
         let interned = known.collect();
         Self { state, interned, frame_blobs: Vec::new(), touched: Touched::default() }
     }
@@ -69,10 +70,8 @@ impl Applier {
             }
             (Record::PutBundle { .. }, Plan::PutBundle(registry)) => self.put_bundle(registry),
             (Record::SetLabels { context, labels }, Plan::SetLabels) => self.set_labels(*context, labels),
-            (Record::Lost { first_turn, depths, first_context, contexts }, Plan::Lost) => {
-                self.lose(now, (*first_turn, depths), (*first_context, *contexts))
-            }
-            (_, _) => Outcome::BlobPut { was_new: true },
+            (Record::Lost { turns, contexts }, Plan::Lost) => self.lose(now, *turns, *contexts),
+            (_, _) => Outcome::BlobPut { was_new: true }, // the frame brought the blob
         }
     }
 
@@ -159,7 +158,7 @@ impl Applier {
         let in_frame = name.in_frame.and_then(|at| self.frame_blobs.get(at as usize).copied());
         let row = in_frame.or_else(|| self.state.find_blob(&name.hash));
         // A blob that only a damaged frame held: its turns stay, and reading them names the loss.
-        row.unwrap_or(u64::MAX >> 2)
+        row.unwrap_or_else(|| self.state.add_missing_blob(name.hash))
     }
 
     fn intern(&mut self, turn_type: &turnkeep_types::TypeRef, encoding: u32) -> u32 {
@@ -192,26 +191,25 @@ impl Applier {
     }
 
     /// Keeps the ids of what a damaged frame held, so that all others keep theirs.
-    fn lose(&mut self, now: Timestamp, turns: (u64, &[u32]), contexts: (u64, u64)) -> Outcome {
-        for &depth in turns.1.iter().skip((self.state.turns.len() + 1).saturating_sub(turns.0) as usize) {
-            let jump = self.state.turns.len() + 1;
+    fn lose(&mut self, now: Timestamp, turns: u64, contexts: u64) -> Outcome {
+        for _ in 0..turns {
             let row = TurnRow {
                 parent: None,
                 context: 0,
-                depth,
+                depth: 0,
                 declared: 0,
                 blob: 0,
                 has_fs_root: false,
                 lost: true,
                 created_at: now,
-                jump,
+                jump: self.state.turns.len() + 1,
             };
             self.state.turns.push(row.to_words());
         }
-        while self.state.contexts.len() + 1 < contexts.0 + contexts.1 {
+        for _ in 0..contexts {
             self.state.contexts.push([0, now.0, 0]);
         }
-        Outcome::LabelsSet
+        Outcome::Lost
     }
 }
 

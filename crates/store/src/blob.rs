@@ -261,14 +261,18 @@ mod tests {
             NewBlob::verify(wrong_len, MAX).unwrap_err(),
             BlobError::LengthMismatch { expected: 8, actual: 7 }
         );
-        assert!(matches!(NewBlob::verify(sent(raw, Compression::None, raw.to_vec()), 6), Err(BlobError::TooLarge { limit: 6, actual: 7 })));
+        assert!(matches!(
+            NewBlob::verify(sent(raw, Compression::None, raw.to_vec()), 6),
+            Err(BlobError::TooLarge { limit: 6, actual: 7 })
+        ));
     }
 
     #[test]
     fn only_one_whole_bounded_frame_without_dictionary_is_zstd() {
         let raw = vec![9; 5000];
         let packed = zstd::bulk::compress(&raw, 1).unwrap();
-        let refused = |bytes: Vec<u8>| NewBlob::verify(sent(&raw, Compression::Zstd, bytes), MAX).unwrap_err();
+        let refused =
+            |bytes: Vec<u8>| NewBlob::verify(sent(&raw, Compression::Zstd, bytes), MAX).unwrap_err();
         assert!(matches!(refused(raw.clone()), BlobError::NotZstd(_)));
         assert!(matches!(refused(packed[..packed.len() - 1].to_vec()), BlobError::NotZstd(_)));
         assert!(matches!(refused([&packed[..], &packed[..]].concat()), BlobError::NotZstd(_)));

@@ -132,6 +132,8 @@ pub enum Outcome {
     },
     /// The labels are set.
     LabelsSet,
+    /// Repair noted what was lost; nobody can ask for this.
+    Lost,
 }
 
 /// The ack of a creation. A replay gives the head at creation, not the current one.

@@ -146,6 +146,9 @@ fn replay(view: &impl View, key: Option<(KeyDigest, u64)>) -> Result<Option<KeyE
 /// Where a part goes; `moved` are the heads that earlier parts of the same command moved.
 fn place(view: &impl View, moved: &[(ContextId, Place)], part: &Part) -> Result<Place, Refusal> {
     let context = part.context;
+    if part.placed {
+        return Ok(Place { parent: part.parent, depth: part.depth });
+    }
     let earlier = moved.iter().rev().find(|(id, _)| *id == context).map(|(_, last)| *last);
     let head = match earlier {
         Some(last) => last.parent,

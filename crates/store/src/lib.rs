@@ -6,6 +6,7 @@
 //! append-only tables and a few atomics. Everything but the log can be deleted and is rebuilt.
 
 mod apply;
+pub mod archive;
 pub mod blob;
 mod checkpoint;
 pub mod command;
@@ -19,6 +20,7 @@ pub mod read;
 mod record;
 mod recovery;
 pub mod registry;
+pub mod salvage;
 mod state;
 mod store;
 mod table;

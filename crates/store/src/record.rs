@@ -7,17 +7,17 @@
 //! | kind | command | body |
 //! |---|---|---|
 //! | 1 | create context | base, labels, key bytes |
-//! | 2 | append | flags u8 (1 strict, 2 key), parts, [key bytes], per part: context, flags u8 (1 explicit parent, 2 expected head), parent, depth, [expected head], turns, per turn: type id bytes, type version, encoding, blob name, fs root flag u8, [hash] |
+//! | 2 | append | flags u8 (1 strict, 2 key), parts, [key bytes], per part: context, flags u8 (1 explicit parent, 2 expected head, 4 placed), parent, depth, [expected head], turns, per turn: type id bytes, type version, encoding, blob name, fs root flag u8, [hash] |
 //! | 3 | attach fs | turn, hash |
 //! | 4 | put blob | blob name |
 //! | 5 | put bundle | id bytes, json bytes |
 //! | 6 | set labels | context, labels |
-//! | 7 | lost (written by repair only) | first turn, turns, per turn depth; first context, contexts |
+//! | 7 | lost (written by repair only) | turns, contexts |
 //!
 //! Labels are a count and pairs of bytes. A blob name is 0 and the 32-byte hash, or n for blob n − 1 of
 //! the frame. `parent` and `depth` of a part are what the writer resolved: a healthy log does not need
-//! them, for `apply` comes to the same; they let `verify` check it and `repair` keep every turn's place
-//! when a frame before it is lost.
+//! them, for `apply` comes to the same; they let `verify` check it. When a frame before it is lost,
+//! `repair` marks the part as placed, and `apply` takes them as they are.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ pub(crate) enum Record {
     PutBlob { blob: BlobName },
     PutBundle { id: String, json: Bytes },
     SetLabels { context: ContextId, labels: Labels },
-    Lost { first_turn: u64, depths: Vec<u32>, first_context: u64, contexts: u64 },
+    Lost { turns: u64, contexts: u64 },
 }
 
 /// The turns of one context in an append.
@@ -52,6 +52,8 @@ pub(crate) struct Part {
     /// The first turn's parent and depth, as the writer resolved them.
     pub(crate) parent: Option<TurnId>,
     pub(crate) depth: u32,
+    /// Set by repair: the place counts as it is, whatever the head.
+    pub(crate) placed: bool,
     pub(crate) turns: Vec<TurnRecord>,
 }
 
@@ -92,6 +94,7 @@ const STRICT: u8 = 1;
 const KEYED: u8 = 2;
 const EXPLICIT_PARENT: u8 = 1;
 const EXPECTED_HEAD: u8 = 2;
+const PLACED: u8 = 4;
 
 impl Record {
     /// The record's kind and, appended to `out`, its body.
@@ -103,9 +106,7 @@ impl Record {
             Self::PutBlob { blob } => encode_put_blob(out, blob),
             Self::PutBundle { id, json } => encode_bundle(out, id, json),
             Self::SetLabels { context, labels } => encode_set_labels(out, *context, labels),
-            Self::Lost { first_turn, depths, first_context, contexts } => {
-                encode_lost(out, (*first_turn, depths), (*first_context, *contexts))
-            }
+            Self::Lost { turns, contexts } => encode_lost(out, *turns, *contexts),
         }
     }
 
@@ -162,7 +163,8 @@ fn encode_append(out: &mut Vec<u8>, parts: &[Part], key: Option<&Key>, strict: b
 fn encode_part(out: &mut Vec<u8>, part: &Part) {
     put(out, part.context.get());
     let explicit = if part.sent_parent.is_some() { EXPLICIT_PARENT } else { 0 };
-    out.push(explicit | if part.expected_head.is_some() { EXPECTED_HEAD } else { 0 });
+    let expected = if part.expected_head.is_some() { EXPECTED_HEAD } else { 0 };
+    out.push(explicit | expected | if part.placed { PLACED } else { 0 });
     put(out, TurnId::to_wire(part.parent));
     put(out, part.depth.into());
     if let Some(expected) = part.expected_head {
@@ -198,7 +200,8 @@ fn part(reader: &mut Reader<'_>, frame: &impl Fn(u32) -> Option<BlobHash>) -> Op
     let expected_head = if flags & EXPECTED_HEAD != 0 { Some(TurnId::new(reader.u64()?)) } else { None };
     let count = reader.u64()?;
     let turns = (0..count).map(|_| turn(reader, frame)).collect::<Option<_>>()?;
-    Some(Part { context, sent_parent, expected_head, parent, depth, turns })
+    let placed = flags & PLACED != 0;
+    Some(Part { context, sent_parent, expected_head, parent, depth, placed, turns })
 }
 
 fn turn(reader: &mut Reader<'_>, frame: &impl Fn(u32) -> Option<BlobHash>) -> Option<TurnRecord> {
@@ -245,22 +248,14 @@ fn decode_set_labels(reader: &mut Reader<'_>) -> Option<Record> {
     Some(Record::SetLabels { context: ContextId::new(reader.u64()?)?, labels: labels(reader)? })
 }
 
-fn encode_lost(out: &mut Vec<u8>, turns: (u64, &[u32]), contexts: (u64, u64)) -> u8 {
-    put(out, turns.0);
-    put(out, turns.1.len() as u64);
-    for &depth in turns.1 {
-        put(out, depth.into());
-    }
-    put(out, contexts.0);
-    put(out, contexts.1);
+fn encode_lost(out: &mut Vec<u8>, turns: u64, contexts: u64) -> u8 {
+    put(out, turns);
+    put(out, contexts);
     kind::LOST
 }
 
 fn decode_lost(reader: &mut Reader<'_>) -> Option<Record> {
-    let first_turn = reader.u64()?;
-    let count = reader.u64()?;
-    let depths = (0..count).map(|_| reader.u32()).collect::<Option<_>>()?;
-    Some(Record::Lost { first_turn, depths, first_context: reader.u64()?, contexts: reader.u64()? })
+    Some(Record::Lost { turns: reader.u64()?, contexts: reader.u64()? })
 }
 
 pub(crate) fn put_labels(out: &mut Vec<u8>, labels: &Labels) {
@@ -318,9 +313,10 @@ mod tests {
             expected_head: Some(None),
             parent: Some(id(9)),
             depth: 4,
+            placed: false,
             turns: vec![turn(Some(0), None), turn(None, Some(BlobHash::of(b"root")))],
         };
-        let onto_head = Part { sent_parent: None, expected_head: None, ..part.clone() };
+        let onto_head = Part { sent_parent: None, expected_head: None, placed: true, ..part.clone() };
         vec![
             Record::Create { base: None, labels: Labels::new(), key: None },
             Record::Create { base: Some(id(5)), labels: labels.clone(), key: key.clone() },
@@ -329,7 +325,7 @@ mod tests {
             Record::PutBlob { blob: BlobName { hash: BlobHash::of(b"blob 0"), in_frame: Some(0) } },
             Record::PutBundle { id: "b#1".into(), json: Bytes::from_static(b"{}") },
             Record::SetLabels { context, labels },
-            Record::Lost { first_turn: 3, depths: vec![0, 8], first_context: 2, contexts: 1 },
+            Record::Lost { turns: 300, contexts: 1 },
         ]
     }
 

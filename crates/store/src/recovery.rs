@@ -91,7 +91,7 @@ pub(crate) fn records(frame: &Frame) -> impl Iterator<Item = Result<Record, Open
     })
 }
 
-fn blob_row(blob: &turnkeep_journal::BlobEntry) -> BlobRow {
+pub(crate) fn blob_row(blob: &turnkeep_journal::BlobEntry) -> BlobRow {
     BlobRow {
         hash: blob.hash,
         locator: blob.locator,

@@ -210,6 +210,13 @@ impl State {
         row
     }
 
+    /// Adds a row for a blob that was lost to damage. It is not indexed: if the blob is put again, that
+    /// copy is found, and read in place of this row.
+    pub(crate) fn add_missing_blob(&self, hash: BlobHash) -> u64 {
+        let (locator, form) = (Locator::NOWHERE, Compression::None);
+        self.blobs.push(BlobRow { hash, locator, raw_len: 0, crc: 0, stored_len: 0, form }.to_words())
+    }
+
     #[expect(clippy::cast_possible_truncation, reason = "masked")]
     pub(crate) fn find_key(&self, KeyDigest([a, b]): KeyDigest) -> Option<KeyEntry> {
         let is_it = |row| self.keys.get(row).is_some_and(|found| found[..2] == [a, b]);

@@ -62,7 +62,9 @@ pub enum OpenError {
     #[error("the store cannot be opened: {0}")]
     Io(#[from] std::io::Error),
     /// The log ends before a frame that an index checkpoint knows to be durable.
-    #[error("the log ends at frame {last}, but the index knows that frame {known} was durable: frames are missing; run `turnkeep verify`, then `turnkeep repair`")]
+    #[error(
+        "the log ends at frame {last}, but the index knows that frame {known} was durable: frames are missing; run `turnkeep verify`, then `turnkeep repair`"
+    )]
     MissingFrames {
         /// The log's last frame.
         last: u64,
@@ -79,7 +81,9 @@ pub enum OpenError {
         position: u64,
     },
     /// The log holds a command that this version does not know.
-    #[error("the log holds a command of kind {kind} version {version} at frame {position}, which this version of turnkeep does not know: use a newer one")]
+    #[error(
+        "the log holds a command of kind {kind} version {version} at frame {position}, which this version of turnkeep does not know: use a newer one"
+    )]
     UnknownCommand {
         /// Its kind.
         kind: u8,

@@ -39,7 +39,8 @@ impl<const W: usize> Table<W> {
         let number = self.len.load(Ordering::Relaxed);
         assert!(number < ROWS_MAX, "a table is full");
         let (block, chunk, at) = place(number);
-        let block = self.blocks[block].get_or_init(|| (0..CHUNKS_PER_BLOCK).map(|_| OnceLock::new()).collect());
+        let block =
+            self.blocks[block].get_or_init(|| (0..CHUNKS_PER_BLOCK).map(|_| OnceLock::new()).collect());
         let chunk = block[chunk].get_or_init(|| (0..CHUNK_ROWS * W).map(|_| AtomicU64::new(0)).collect());
         for (slot, word) in chunk[at * W..].iter().zip(row) {
             slot.store(word, Ordering::Relaxed);
@@ -101,7 +102,8 @@ impl<T> List<T> {
     pub(crate) fn push(&self, value: T) -> u64 {
         let number = self.len();
         let (block, at) = list_place(number);
-        let block = self.blocks[block].get_or_init(|| (0..CHUNKS_PER_BLOCK).map(|_| OnceLock::new()).collect());
+        let block =
+            self.blocks[block].get_or_init(|| (0..CHUNKS_PER_BLOCK).map(|_| OnceLock::new()).collect());
         let fresh = block[at].set(value).is_ok();
         assert!(fresh, "a list has one writer");
         self.slots.push([])

@@ -37,7 +37,10 @@ pub(crate) fn at_depth(state: &State, turn: TurnId, depth: u32) -> Option<TurnId
 }
 
 /// The turns from `turn` on towards the root, nearest first.
-pub(crate) fn towards_root(state: &State, turn: Option<TurnId>) -> impl Iterator<Item = (TurnId, TurnRow)> + '_ {
+pub(crate) fn towards_root(
+    state: &State,
+    turn: Option<TurnId>,
+) -> impl Iterator<Item = (TurnId, TurnRow)> + '_ {
     let start = turn.and_then(|id| Some((id, state.turn(id)?)));
     std::iter::successors(start, |(_, row)| row.parent.and_then(|id| Some((id, state.turn(id)?))))
 }

@@ -239,6 +239,7 @@ fn split_part(part: AppendPart, blobs: &mut Vec<NewBlob>) -> Part {
         expected_head: part.expected_head,
         parent: None,
         depth: 0,
+        placed: false,
         turns: turns.collect(),
     }
 }

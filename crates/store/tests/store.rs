@@ -111,7 +111,10 @@ fn a_key_gives_the_first_ack_for_ever_and_refuses_other_requests() {
     let other = append(part(context, vec![turn("one")]), "key");
     assert_eq!(store.run(other), Err(Refusal::KeyReused));
     let fork = create(&store, Some(id(1)));
-    assert!(!appended(store.run(append(part(fork, vec![turn("one")]), "key"))).replayed, "a fork inherits none");
+    assert!(
+        !appended(store.run(append(part(fork, vec![turn("one")]), "key"))).replayed,
+        "a fork inherits none"
+    );
 }
 
 #[test]
@@ -159,7 +162,10 @@ fn a_batch_over_several_contexts_is_all_or_nothing() {
     assert!(matches!(store.run(both(Some(id(7)))), Err(Refusal::HeadMoved { .. })));
     assert!(texts(&store, a).is_empty());
     let done = appended(store.run(both(None)));
-    assert_eq!(done.turns.iter().map(|t| (t.turn.get(), t.depth)).collect::<Vec<_>>(), [(1, 0), (2, 0), (3, 1)]);
+    assert_eq!(
+        done.turns.iter().map(|t| (t.turn.get(), t.depth)).collect::<Vec<_>>(),
+        [(1, 0), (2, 0), (3, 1)]
+    );
     let store = reopen(store, &disk);
     assert_eq!((texts(&store, a), texts(&store, b)), (vec!["a1".into(), "a2".into()], vec!["b1".into()]));
 }

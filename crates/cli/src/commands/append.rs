@@ -26,7 +26,10 @@ use crate::session::{Need, Session, read_input};
   echo '{\"role\":\"user\",\"text\":\"hi\"}' | turnkeep append 1 --type com.example.Message@1 --data -
   turnkeep append ctx:1 --type com.example.Message@1 --data message.json --key step-17
   turnkeep append 1 --type com.example.Blob@1 --msgpack payload.bin --expected-head turn:41
-  turnkeep append 1 --type com.example.Message@1 --data message.json --parent turn:7   (branches in place)")]
+  turnkeep append 1 --type com.example.Message@1 --data message.json --parent turn:7   (branches in place)
+
+Here --data is the turn's. The data directory's --data goes before the command, as in
+`turnkeep --data DIR append …`, or into TURNKEEP_DATA.")]
 pub(crate) struct Args {
     /// The context
     context: ContextName,
@@ -108,5 +111,7 @@ fn body(args: &Args) -> Result<Value> {
 fn read_json(path: &Path) -> Result<Value> {
     let bytes = read_input(path)?;
     let value = serde_json::from_slice(&bytes).with_context(|| format!("{} is not JSON", path.display()));
-    value.map_err(|error| Failure::new(format!("{error:#}")).hint("--msgpack takes bytes that are no JSON").into())
+    value.map_err(|error| {
+        Failure::new(format!("{error:#}")).hint("--msgpack takes bytes that are no JSON").into()
+    })
 }

@@ -74,7 +74,9 @@ async fn get(http: &mut Http, args: &GetArgs, app: &mut App) -> Result<()> {
         return Err(failure.hint("check the store with `turnkeep verify`").into());
     }
     match &args.output {
-        Some(path) => std::fs::write(path, &bytes).with_context(|| format!("cannot write {}", path.display())),
+        Some(path) => {
+            std::fs::write(path, &bytes).with_context(|| format!("cannot write {}", path.display()))
+        }
         None => app.out.bytes(&bytes),
     }
 }

@@ -1,11 +1,10 @@
 //! `turnkeep completions`: what the shell may suggest.
 
 use anyhow::Result;
-use clap::CommandFactory;
 use clap_complete::Shell;
 
 use super::App;
-use crate::Cli;
+use crate::command_line;
 
 /// Print a completion script for a shell
 #[derive(Debug, clap::Args)]
@@ -20,6 +19,6 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "turnkeep", &mut script);
+    clap_complete::generate(args.shell, &mut command_line(), "turnkeep", &mut script);
     app.out.bytes(&script)
 }

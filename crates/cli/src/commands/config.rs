@@ -43,8 +43,10 @@ pub(crate) fn run(command: &Command, app: &mut App) -> Result<()> {
             app.out.json(&json!({ "name": name, "value": value, "source": source.to_string() }))
         });
     }
-    let rows: Vec<_> =
-        rows.into_iter().map(|(name, value, source)| vec![name.to_owned(), value, source.to_string()]).collect();
+    let rows: Vec<_> = rows
+        .into_iter()
+        .map(|(name, value, source)| vec![name.to_owned(), value, source.to_string()])
+        .collect();
     app.out.table(&["NAME", "VALUE", "SOURCE"], &rows)?;
     let found = if config.file.exists() { "" } else { " (not there)" };
     app.out.line("")?;

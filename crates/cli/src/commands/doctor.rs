@@ -79,7 +79,12 @@ pub(crate) async fn run(_: &Args, app: &mut App) -> Result<()> {
     findings.push(directory::lock(&dir, running.is_some()));
     findings.push(server::reachable(&config, &dir, running.as_ref()).await);
     findings.extend(server::ports(&config, running.is_some()).await);
-    findings.extend([machine::space(&dir), machine::sync_speed(&dir), machine::clock(&dir), machine::file_limit()]);
+    findings.extend([
+        machine::space(&dir),
+        machine::sync_speed(&dir),
+        machine::clock(&dir),
+        machine::file_limit(),
+    ]);
     findings.push(directory::torn(&dir));
     for finding in &findings {
         print(finding, app)?;

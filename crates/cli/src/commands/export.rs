@@ -85,7 +85,11 @@ async fn to_file(body: Incoming, bar: &ProgressBar, path: &Path) -> Result<u64> 
     done
 }
 
-async fn copy(mut body: Incoming, bar: &ProgressBar, mut write: impl FnMut(&[u8]) -> Result<()>) -> Result<u64> {
+async fn copy(
+    mut body: Incoming,
+    bar: &ProgressBar,
+    mut write: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<u64> {
     let mut bytes = 0;
     while let Some(frame) = body.frame().await {
         let frame = frame.context("the export broke off")?;

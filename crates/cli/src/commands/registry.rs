@@ -39,7 +39,7 @@ pub(crate) struct PutArgs {
     file: PathBuf,
 }
 
-/// Print a bundle as it was published
+/// Print a bundle as it was published; with --json in one line
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep registry get '2025-12-19T20:00:00Z#abc123'")]
@@ -75,14 +75,19 @@ pub(crate) async fn run(command: &Command, app: &mut App) -> Result<()> {
 
 async fn put(http: &mut Http, args: &PutArgs, app: &mut App) -> Result<()> {
     let bytes = Bytes::from(read_input(&args.file)?);
-    let bundle: Value = serde_json::from_slice(&bytes)
-        .with_context(|| format!("{} is not JSON", args.file.display()))?;
+    let bundle: Value =
+        serde_json::from_slice(&bytes).with_context(|| format!("{} is not JSON", args.file.display()))?;
     let id = text_of(&bundle, "bundle_id");
     if id.is_empty() {
         let failure = Failure::new(format!("{} has no bundle_id", args.file.display()));
-        return Err(failure.hint("a bundle is {\"registry_version\": 1, \"bundle_id\": \"…\", \"types\": {…}, \"enums\": {…}}").into());
+        return Err(failure
+            .hint(
+                "a bundle is {\"registry_version\": 1, \"bundle_id\": \"…\", \"types\": {…}, \"enums\": {…}}",
+            )
+            .into());
     }
-    let call = Call::put(format!("/v1/registry/bundles/{}", percent_encode(id)), "application/json", bytes.clone());
+    let call =
+        Call::put(format!("/v1/registry/bundles/{}", percent_encode(id)), "application/json", bytes.clone());
     let was_new = http.bytes(call).await?.0 == StatusCode::CREATED;
     if app.out.is_json() {
         return app.out.json(&json!({ "bundle_id": id, "was_new": was_new }));
@@ -94,6 +99,9 @@ async fn put(http: &mut Http, args: &PutArgs, app: &mut App) -> Result<()> {
 async fn get(http: &mut Http, args: &GetArgs, app: &mut App) -> Result<()> {
     let call = Call::get(format!("/v1/registry/bundles/{}", percent_encode(&args.bundle)));
     let bytes = http.bytes(call).await?.1;
+    if app.out.is_json() {
+        return app.out.json(&serde_json::from_slice(&bytes).context("the bundle is not JSON")?);
+    }
     app.out.bytes(&bytes)?;
     if bytes.ends_with(b"\n") { Ok(()) } else { app.out.line("") }
 }
@@ -104,7 +112,8 @@ async fn types(http: &mut Http, app: &mut App) -> Result<()> {
     if app.out.is_json() {
         return types.iter().try_for_each(|known| app.out.json(known));
     }
-    let rows: Vec<_> = types.iter().map(|known| vec![printable(text_of(known, "type_id")), versions(known)]).collect();
+    let rows: Vec<_> =
+        types.iter().map(|known| vec![printable(text_of(known, "type_id")), versions(known)]).collect();
     app.out.table(&["TYPE", "VERSIONS"], &rows)
 }
 

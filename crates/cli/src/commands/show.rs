@@ -55,7 +55,9 @@ pub(super) async fn fetch_turn(http: &mut Http, id: &str) -> Result<Value> {
     let call = |view: &str| Call::get(format!("/v1/turns/{id}")).query("view", view);
     let typed = http.json(call("both").query("include_unknown", 1)).await;
     let projection_failed = |error: &anyhow::Error| {
-        error.downcast_ref::<Refused>().is_some_and(|refused| matches!(refused.status.as_u16(), 422 | 424 | 500))
+        error
+            .downcast_ref::<Refused>()
+            .is_some_and(|refused| matches!(refused.status.as_u16(), 422 | 424 | 500))
     };
     match typed {
         Err(error) if projection_failed(&error) => http.json(call("raw")).await,
@@ -66,7 +68,9 @@ pub(super) async fn fetch_turn(http: &mut Http, id: &str) -> Result<Value> {
 async fn show_blob(http: &mut Http, hash: BlobHash, app: &mut App) -> Result<()> {
     let (_, bytes) = http.bytes(Call::get(format!("/v1/blobs/{hash}"))).await?;
     if app.out.is_json() {
-        return app.out.json(&json!({ "content_hash_b3": hash.to_string(), "uncompressed_len": bytes.len() }));
+        return app
+            .out
+            .json(&json!({ "content_hash_b3": hash.to_string(), "uncompressed_len": bytes.len() }));
     }
     let length = bytes_text(bytes.len() as u64);
     app.out.pairs(&[("Blob", hash.to_string()), ("Length", length)])?;

@@ -29,14 +29,15 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     let config = app.config_with(&args.serve)?;
-    let dir = DataDir::new(std::path::absolute(&config.data.value).context("cannot name the data directory")?);
+    let dir =
+        DataDir::new(std::path::absolute(&config.data.value).context("cannot name the data directory")?);
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for signals")?;
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for signals")?;
     let local = Local::up(&config, &dir).await?;
     let note = ServerNote {
         pid: std::process::id(),
         http: local.http_addr().to_string(),
-        listen: local.tcp_addr().to_string(),
+        tcp: local.tcp_addr().to_string(),
         tls_cert: config.tls_cert.value.clone(),
     };
     let told = dir.leave_note(&note).and_then(|()| announce(&local, &config, &dir, app));
@@ -66,7 +67,7 @@ fn announce(local: &Local, config: &Config, dir: &DataDir, app: &mut App) -> Res
         let line = json!({
             "pid": std::process::id(),
             "data": dir.path(),
-            "listen": local.tcp_addr().to_string(),
+            "tcp": local.tcp_addr().to_string(),
             "http": local.http_addr().to_string(),
             "durability": if durability == Durability::Fsync { "fsync" } else { "os" },
             "link": local.link(),

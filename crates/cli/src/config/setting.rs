@@ -87,7 +87,8 @@ impl Sources<'_> {
     pub(super) fn text(self, name: &str, flag: Option<String>, file: Option<String>) -> Said<String> {
         let variable = variable(name);
         let flag = flag.map(|value| Setting::new(value, Source::Flag(name.to_owned())));
-        let env = || (self.env)(&variable).map(|value| Setting::new(value, Source::Environment(variable.clone())));
+        let env =
+            || (self.env)(&variable).map(|value| Setting::new(value, Source::Environment(variable.clone())));
         let file = || file.map(|value| Setting::new(value, Source::File(self.file.to_owned())));
         Said(flag.or_else(env).or_else(file))
     }
@@ -106,7 +107,10 @@ impl Sources<'_> {
         let Some(said) = self.text(name, None, file).0 else { return Ok(Said(None)) };
         match parse(&said.value) {
             Ok(value) => Ok(Said(Some(Setting::new(value, said.source)))),
-            Err(error) => Err(Failure::usage(format!("{} sets {name} to `{}`: {error}", said.source, said.value)).into()),
+            Err(error) => {
+                Err(Failure::usage(format!("{} sets {name} to `{}`: {error}", said.source, said.value))
+                    .into())
+            }
         }
     }
 
@@ -118,7 +122,12 @@ impl Sources<'_> {
         self.with(name, flag, file, str::parse)
     }
 
-    pub(super) fn path(self, name: &str, flag: Option<PathBuf>, file: Option<String>) -> Result<Said<PathBuf>> {
+    pub(super) fn path(
+        self,
+        name: &str,
+        flag: Option<PathBuf>,
+        file: Option<String>,
+    ) -> Result<Said<PathBuf>> {
         self.parsed(name, flag, file)
     }
 

@@ -56,7 +56,11 @@ fn the_data_directory_follows_xdg_and_then_home() {
 fn switches_and_lists_read_from_every_source() {
     check(Case { file: "strict_types = true", ..Case::default() }, "strict_types", "true (file)");
     let off = vec![("HOME", "/h"), ("TURNKEEP_STRICT_TYPES", "no")];
-    check(Case { env: off, file: "strict_types = true", ..Case::default() }, "strict_types", "false (environment)");
+    check(
+        Case { env: off, file: "strict_types = true", ..Case::default() },
+        "strict_types",
+        "false (environment)",
+    );
     let hosts = vec![("HOME", "/h"), ("TURNKEEP_ALLOW_HOST", "a, b,")];
     check(Case { env: hosts, ..Case::default() }, "allow_host", "a, b (environment)");
     check(Case { file: "allow_host = ['c']", ..Case::default() }, "allow_host", "c (file)");

@@ -138,7 +138,8 @@ fn tls_config(ca: &Path) -> Result<Arc<rustls::ClientConfig>> {
         roots.add(certificate.with_context(read)?).with_context(read)?;
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    let config =
+        rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
     Ok(Arc::new(config.with_root_certificates(roots).with_no_client_auth()))
 }
 

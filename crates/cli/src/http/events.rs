@@ -90,7 +90,10 @@ mod tests {
     fn events_are_cut_at_blank_lines_and_comments_skipped() {
         let mut buffer = BytesMut::from(": ping\n\nid: 7\nevent: turn.appended\ndata: {}\n\nid: 8\nda");
         let event = take_event(&mut buffer).unwrap();
-        assert_eq!((event.id.as_str(), event.kind.as_str(), event.data.as_str()), ("7", "turn.appended", "{}"));
+        assert_eq!(
+            (event.id.as_str(), event.kind.as_str(), event.data.as_str()),
+            ("7", "turn.appended", "{}")
+        );
         assert_eq!(take_event(&mut buffer), None);
         buffer.extend_from_slice(b"ta: a\ndata: b\n\n");
         assert_eq!(take_event(&mut buffer).unwrap().data, "a\nb");

@@ -123,10 +123,7 @@ mod tests {
 
     #[test]
     fn a_fork_joins_below_its_last_turn() {
-        check(
-            &[(4, 2), (3, 2), (2, 1), (1, 0)],
-            "* 4\n| .\n| * 3\n| | .\n|/\n* 2\n| .\n* 1\n.",
-        );
+        check(&[(4, 2), (3, 2), (2, 1), (1, 0)], "* 4\n| .\n| * 3\n| | .\n|/\n* 2\n| .\n* 1\n.");
     }
 
     #[test]

@@ -66,7 +66,9 @@ fn value(rest: &mut &[u8], out: &mut String, nesting: usize) -> Shown {
         Marker::FixArray(_) | Marker::Array16 | Marker::Array32 => array(rest, out, nesting),
         Marker::FixMap(_) | Marker::Map16 | Marker::Map32 => map(rest, out, nesting),
         Marker::Reserved => Err(Stop::Bad),
-        Marker::FixExt1 | Marker::FixExt2 | Marker::FixExt4 | Marker::FixExt8 | Marker::FixExt16 => ext(rest, out),
+        Marker::FixExt1 | Marker::FixExt2 | Marker::FixExt4 | Marker::FixExt8 | Marker::FixExt16 => {
+            ext(rest, out)
+        }
         Marker::Ext8 | Marker::Ext16 | Marker::Ext32 => ext(rest, out),
         _ => integer(rest, out),
     }
@@ -135,7 +137,8 @@ fn quoted(text: &[u8]) -> String {
 /// Bytes as hex, cut when they are many.
 fn bytes(bytes: &[u8]) -> String {
     let shown = bytes.get(..BYTES_SHOWN_MAX.min(bytes.len())).unwrap_or_default();
-    let more = if bytes.len() > BYTES_SHOWN_MAX { format!("… ({} bytes)", bytes.len()) } else { String::new() };
+    let more =
+        if bytes.len() > BYTES_SHOWN_MAX { format!("… ({} bytes)", bytes.len()) } else { String::new() };
     format!("h'{}{more}'", hex::encode(shown))
 }
 
@@ -151,7 +154,10 @@ mod tests {
     fn msgpack_is_shown_like_json_and_anything_else_as_hex() {
         check(b"", "(empty)");
         check(&[0xc0], "null");
-        check(&[0x82, 1, 0xa2, b'h', b'i', 2, 0x93, 0xff, 0xc3, 0xc4, 1, 9], r#"{1: "hi", 2: [-1, true, h'09']}"#);
+        check(
+            &[0x82, 1, 0xa2, b'h', b'i', 2, 0x93, 0xff, 0xc3, 0xc4, 1, 9],
+            r#"{1: "hi", 2: [-1, true, h'09']}"#,
+        );
         check(&[0xcf, 255, 255, 255, 255, 255, 255, 255, 255], "18446744073709551615");
         check(&[0xd4, 5, 1], "ext(5, h'01')");
         check(&[0xa3, b'a', 0x1b, b'"'], r#""a\u{1b}\"""#);

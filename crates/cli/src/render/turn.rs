@@ -33,8 +33,10 @@ impl ShownTurn<'_> {
 
     /// The turn as a block: its head lines, an empty line, its content indented.
     pub(crate) fn block(&self, out: &Output) -> Vec<String> {
-        let mut lines = vec![format!("{}{}", out.paint(Style::Id, &format!("turn {}", self.id())), self.heads_text(out))];
-        lines.extend(self.facts().into_iter().map(|(name, value)| format!("{:9}{value}", format!("{name}:"))));
+        let mut lines =
+            vec![format!("{}{}", out.paint(Style::Id, &format!("turn {}", self.id())), self.heads_text(out))];
+        lines
+            .extend(self.facts().into_iter().map(|(name, value)| format!("{:9}{value}", format!("{name}:"))));
         lines.push(String::new());
         lines.extend(self.content().iter().map(|line| format!("    {line}").trim_end().to_owned()));
         lines
@@ -42,7 +44,8 @@ impl ShownTurn<'_> {
 
     fn facts(&self) -> Vec<(&'static str, String)> {
         let turn = self.turn;
-        let mut facts = vec![("Type", type_text(turn)), ("Context", format!("ctx:{}", text_of(turn, "context_id")))];
+        let mut facts =
+            vec![("Type", type_text(turn)), ("Context", format!("ctx:{}", text_of(turn, "context_id")))];
         match text_of(turn, "parent_turn_id") {
             "0" => {}
             parent => facts.push(("Parent", format!("turn:{parent}"))),
@@ -68,7 +71,8 @@ impl ShownTurn<'_> {
             lines.push(msgpack::text(&payload));
         }
         if let Some(Value::Object(unknown)) = self.turn.get("unknown") {
-            lines.extend(unknown.iter().map(|(tag, value)| format!("?{}: {}", printable(tag), inline(value))));
+            lines
+                .extend(unknown.iter().map(|(tag, value)| format!("?{}: {}", printable(tag), inline(value))));
         }
         for warning in self.turn.get("warnings").and_then(Value::as_array).into_iter().flatten() {
             lines.push(format!("warning: {}", printable(text_of(warning, "message"))));
@@ -83,7 +87,8 @@ impl ShownTurn<'_> {
     fn summary(&self) -> String {
         match self.turn.get("data") {
             Some(Value::Object(data)) => {
-                let fields = data.iter().map(|(name, value)| format!("{}={}", printable(name), inline(value)));
+                let fields =
+                    data.iter().map(|(name, value)| format!("{}={}", printable(name), inline(value)));
                 fields.collect::<Vec<_>>().join(" ")
             }
             _ => payload(self.turn).map(|payload| msgpack::text(&payload)).unwrap_or_default(),
@@ -115,7 +120,11 @@ fn type_text(turn: &Value) -> String {
     let declared = turn.get("declared_type").unwrap_or(&Value::Null);
     match text_of(declared, "type_id") {
         "" => "(no type)".to_owned(),
-        id => format!("{}@{}", printable(id), declared.get("type_version").and_then(Value::as_u64).unwrap_or_default()),
+        id => format!(
+            "{}@{}",
+            printable(id),
+            declared.get("type_version").and_then(Value::as_u64).unwrap_or_default()
+        ),
     }
 }
 

@@ -82,7 +82,11 @@ impl FaultyStorage {
             Some((at, fault)) if number >= at && (fits.contains(&fault) || fault == Fault::Crash) => {
                 disk.fault = None;
                 disk.dead |= matches!(fault, Fault::Crash | Fault::TornWrite);
-                if fault == Fault::Crash { Err(io::Error::other("the power failed")) } else { Ok(Some(fault)) }
+                if fault == Fault::Crash {
+                    Err(io::Error::other("the power failed"))
+                } else {
+                    Ok(Some(fault))
+                }
             }
             _ => Ok(None),
         }

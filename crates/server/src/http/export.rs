@@ -13,7 +13,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use tokio::sync::mpsc::Sender;
-use turnkeep_store::Store;
+use turnkeep_store::archive;
 
 use super::body::ChannelBody;
 use super::extract::Query;
@@ -41,17 +41,12 @@ pub(crate) async fn export(State(shared): State<Arc<Shared>>, Query(NoQuery): Qu
 }
 
 fn produce(shared: &Shared, mut out: ChunkWriter) {
-    let written = write_log(shared.store.store(), &mut out);
+    let written = archive::export(shared.store.store(), &mut out, |_, _| ());
     if let Err(error) = written.and_then(|()| out.flush()) {
         tracing::warn!(%error, "an export ended early");
         // The reader is gone, or hears by this that the file is not whole.
         drop(out.sender.blocking_send(Err(error)));
     }
-}
-
-/// Writes the log in the portable form.
-fn write_log(_store: &Store, _out: &mut dyn Write) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Collects what is written into chunks and hands them to the network, waiting for it.

@@ -8,7 +8,7 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -37,9 +37,11 @@ const OUT_BYTES_MAX: usize = 1 << 20;
 const READ_BYTES_MIN: usize = 4 << 10;
 const READ_BYTES_MAX: usize = 64 << 10;
 /// A buffer larger than this is given back when it is empty.
-const BUFFER_BYTES_KEPT: usize = 256 << 10;
+const BUFFER_BYTES_KEPT: usize = 16 << 10;
 /// How long a peer that we hang up on may take to read why.
-const LINGER: Duration = Duration::from_secs(1);
+const REFUSED_LINGER: Duration = Duration::from_secs(1);
+/// How long a peer may take to read its last answers when the server stops.
+const STOPPED_LINGER: Duration = Duration::from_millis(100);
 
 /// What can happen to a connection.
 enum Event {
@@ -47,7 +49,7 @@ enum Event {
     Finished(Ticket, Owed),
     Room(Option<OwnedSemaphorePermit>),
     Delivered(Chunk),
-    Wrote(io::Result<usize>),
+    Wrote(io::Result<()>),
     Received(io::Result<usize>),
     Stopping,
     Late(Late),
@@ -74,11 +76,13 @@ pub(super) struct Connection<S> {
     pub(super) session_id: u64,
     stream: S,
     phase: Phase,
-    /// Whether the peer hears that we end the connection, instead of ending it itself.
-    hang_up: bool,
+    /// Set when we end the connection, not the peer: how long it may take to read our last words.
+    linger: Option<Duration>,
     input: BytesMut,
     read_bytes: usize,
     out: BytesMut,
+    /// Whether the stream may hold bytes back that were written to it, as TLS does.
+    unflushed: bool,
     replies: Replies,
     slow: Option<Slow>,
     subscriptions: Subscriptions,
@@ -99,10 +103,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             session_id: tcp.next_session(),
             stream,
             phase,
-            hang_up: false,
+            linger: None,
             input: BytesMut::new(),
             read_bytes: READ_BYTES_MIN,
             out: BytesMut::new(),
+            unflushed: false,
             replies: Replies::default(),
             slow: None,
             subscriptions: Subscriptions::default(),
@@ -122,11 +127,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 Event::Settled(ticket, settled) => self.emit(ticket, settled),
                 Event::Finished(ticket, owed) => self.finished(ticket, owed),
                 Event::Room(room) => self.room_found(room),
-                Event::Delivered(chunk) => self.deliver(&chunk),
-                Event::Wrote(written) => self.wrote(written?)?,
+                Event::Delivered(chunk) => self.deliver(chunk),
+                Event::Wrote(written) => {
+                    written?;
+                    self.wrote();
+                }
                 Event::Received(received) => self.received(received?),
                 Event::Stopping => self.stop(),
-                Event::Late(late) => return self.give_up(late),
+                Event::Late(late) => {
+                    tracing::debug!(session = self.session_id, %late, "gave up on a connection");
+                    return Ok(());
+                }
             }
             self.take_frames();
         }
@@ -137,9 +148,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         if let Poll::Ready(event) = self.poll_own_work(context) {
             return Poll::Ready(event);
         }
-        if !self.out.is_empty()
-            && let Poll::Ready(written) = pin!(self.stream.write_buf(&mut self.out)).poll(context)
-        {
+        if let Poll::Ready(written) = self.poll_write(context) {
             return Poll::Ready(Event::Wrote(written));
         }
         if self.is_reading() {
@@ -149,6 +158,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             }
         }
         self.watchdog.poll(self.activity(), context).map(Event::Late)
+    }
+
+    fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if !self.out.is_empty() {
+            let written = ready!(pin!(self.stream.write_buf(&mut self.out)).poll(context));
+            self.unflushed = true;
+            let progress =
+                written.and_then(|n| if n == 0 { Err(io::ErrorKind::WriteZero.into()) } else { Ok(()) });
+            return Poll::Ready(progress);
+        }
+        if self.unflushed {
+            let flushed = ready!(pin!(self.stream.flush()).poll(context));
+            self.unflushed = false;
+            return Poll::Ready(flushed);
+        }
+        Poll::Pending
     }
 
     /// Everything but the socket and the clock.
@@ -181,7 +206,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         matches!(self.phase, Phase::Stopping | Phase::Closing)
             && self.slow.is_none()
             && self.replies.is_empty()
-            && self.out.is_empty()
+            && !self.is_writing()
+    }
+
+    fn is_writing(&self) -> bool {
+        !self.out.is_empty() || self.unflushed
     }
 
     /// Whether another request may be taken.
@@ -200,7 +229,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         Activity {
             reading: self.is_reading(),
             owing: !self.replies.is_empty(),
-            writing: !self.out.is_empty(),
+            writing: self.is_writing(),
             subscribed: !self.subscriptions.is_empty(),
         }
     }
@@ -283,7 +312,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         }
         let request = Request::decode(frame, &self.tcp.shared.policy.limits);
         if self.phase == Phase::Greeting {
-            return self.greet(ticket, request.ok());
+            return self.greet(ticket, request.ok().as_ref());
         }
         let step = match request {
             Ok(request) => self.dispatch(ticket, request),
@@ -292,9 +321,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         self.take_step(step);
     }
 
-    fn greet(&mut self, ticket: Ticket, request: Option<Request>) {
+    fn greet(&mut self, ticket: Ticket, request: Option<&Request>) {
         let auth = &self.tcp.shared.config.auth;
-        let welcome = match &request {
+        let welcome = match request {
             Some(Request::Hello(hello)) => greeting::welcome(auth, self.session_id, hello.as_ref()),
             _ => Err(greeting::no_token()),
         };
@@ -344,7 +373,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             Settled::Subscribed(opening) => {
                 let accepted = Response::Subscribed { caught_up: opening.caught_up };
                 accepted.encode(opening.req_id, &mut self.out);
-                self.subscriptions.begin(&opening, &self.tcp.shared);
+                self.subscriptions.begin(&opening, &self.tcp);
             }
         }
         self.out_rooms.extend(ticket.room);
@@ -361,17 +390,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         }
     }
 
-    fn deliver(&mut self, chunk: &Chunk) {
+    fn deliver(&mut self, chunk: Chunk) {
         if self.out.is_empty() {
             self.watchdog.wrote();
         }
-        self.out.extend_from_slice(&chunk.frames);
+        append(&mut self.out, chunk.frames);
+        self.out_rooms.extend(chunk.room);
     }
 
-    fn wrote(&mut self, bytes: usize) -> io::Result<()> {
-        if bytes == 0 {
-            return Err(io::ErrorKind::WriteZero.into());
-        }
+    fn wrote(&mut self) {
         self.watchdog.wrote();
         if self.out.is_empty() {
             self.out_rooms.clear();
@@ -379,7 +406,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 self.out = BytesMut::new();
             }
         }
-        Ok(())
     }
 
     pub(super) fn subscribe(&mut self, ticket: Ticket, ask: &Subscribe) -> Step {
@@ -395,29 +421,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
 
     fn stop(&mut self) {
         self.phase = Phase::Stopping;
-        self.hang_up = true;
+        self.linger = Some(STOPPED_LINGER);
         self.room_wait = None;
         self.subscriptions.end_all(&ApiError::shutting_down(), &mut self.out);
     }
 
     fn end(&mut self) {
         self.phase = Phase::Closing;
-        self.hang_up = true;
-    }
-
-    fn give_up(&self, late: Late) -> io::Result<()> {
-        tracing::debug!(session = self.session_id, %late, "gave up on a connection");
-        Ok(())
+        self.linger = Some(REFUSED_LINGER);
+        self.subscriptions = Subscriptions::default();
     }
 
     /// Ends the connection in a way that lets the peer read the last answers: a socket that is closed
     /// while bytes of the peer are unread may take back what was sent on it.
     async fn close(mut self) -> io::Result<()> {
         self.stream.shutdown().await?;
-        if self.hang_up {
+        if let Some(linger) = self.linger {
             let mut rest = [0; 4096];
             let drain = async { while self.stream.read(&mut rest).await.is_ok_and(|bytes| bytes > 0) {} };
-            if tokio::time::timeout(LINGER, drain).await.is_err() {
+            if tokio::time::timeout(linger, drain).await.is_err() {
                 tracing::debug!(session = self.session_id, "a peer went on after it was hung up on");
             }
         }

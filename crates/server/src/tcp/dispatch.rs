@@ -18,6 +18,7 @@ use crate::convert::{self, Policy};
 use crate::error::ApiError;
 
 /// What a connection has to do for a request.
+#[expect(clippy::large_enum_variant, reason = "made and taken apart once per request; a box would cost more")]
 pub(super) enum Step {
     /// The answer is owed, or is there.
     Owe(Ticket, Owed),
@@ -88,10 +89,6 @@ fn weight(turn: &SentTurn) -> usize {
 }
 
 impl Tcp {
-    fn store(&self) -> &Store {
-        self.shared.store.store()
-    }
-
     fn append(self: &Arc<Self>, ticket: Ticket, append: AppendTurn) -> Step {
         let bytes = weight(&append.turn);
         self.write(ticket, Ack::Turn, bytes, |policy| convert::append_turn(policy, append))

@@ -21,6 +21,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsAcceptor;
+use turnkeep_store::Store;
 use turnkeep_wire::ErrorCode;
 use turnkeep_wire::message::encode_failure;
 
@@ -48,6 +49,10 @@ impl Tcp {
     fn new(shared: Arc<Shared>) -> Self {
         let large = Arc::new(Semaphore::new(LARGE_BYTES_MAX / LARGE_UNIT_BYTES));
         Self { shared, last_session: AtomicU64::new(0), large }
+    }
+
+    fn store(&self) -> &Store {
+        self.shared.store.store()
     }
 
     fn next_session(&self) -> u64 {

@@ -6,20 +6,20 @@
 //! before its acceptance or after its end.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::BytesMut;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_util::sync::{CancellationToken, DropGuard};
-use turnkeep_store::{EventKind, Store};
+use turnkeep_store::{EventKind, Store, Turn};
 use turnkeep_types::ContextId;
 use turnkeep_wire::ErrorCode;
 use turnkeep_wire::message::{ReadOptions, Subscribe, encode_event, encode_failure, flag};
 
 use super::page::with_item;
+use super::{LARGE_FROM_BYTES, Tcp};
 use crate::error::ApiError;
-use crate::handle::StoreHandle;
-use crate::shared::Shared;
 
 /// Subscriptions of one connection.
 const SUBSCRIPTIONS_MAX: usize = 64;
@@ -48,6 +48,8 @@ pub(super) struct Chunk {
     req_id: u64,
     serial: u64,
     pub(super) frames: BytesMut,
+    /// Its part of what large frames and pages may hold.
+    pub(super) room: Option<OwnedSemaphorePermit>,
     ends: bool,
 }
 
@@ -112,13 +114,13 @@ impl Subscriptions {
     }
 
     /// Starts the task of a subscription whose acceptance was just written.
-    pub(super) fn begin(&mut self, opening: &Opening, shared: &Shared) {
+    pub(super) fn begin(&mut self, opening: &Opening, tcp: &Arc<Tcp>) {
         let live = self.live.get_mut(&opening.req_id).filter(|live| live.serial == opening.serial);
         let Some(live) = live else { return };
         live.begun = true;
         let (sender, _) = self.channel.get_or_insert_with(|| mpsc::channel(CHUNKS_MAX));
         let feed = Feed {
-            store: shared.store.clone(),
+            tcp: Arc::clone(tcp),
             req_id: opening.req_id,
             serial: opening.serial,
             context: opening.context,
@@ -126,11 +128,12 @@ impl Subscriptions {
             next: opening.after + 1,
             caught_up: opening.caught_up,
             frames: BytesMut::new(),
+            room: None,
             last_frame_at: None,
             sender: sender.clone(),
         };
         let cancelled = live.token.clone();
-        shared.spawn(async move { cancelled.run_until_cancelled(feed.run()).await.unwrap_or(()) });
+        tcp.shared.spawn(async move { cancelled.run_until_cancelled(feed.run()).await.unwrap_or(()) });
     }
 
     /// Ends a subscription; nothing more of it leaves.
@@ -182,7 +185,7 @@ impl From<Gone> for End {
 
 /// A subscription at work.
 struct Feed {
-    store: StoreHandle,
+    tcp: Arc<Tcp>,
     req_id: u64,
     serial: u64,
     context: Option<ContextId>,
@@ -190,6 +193,7 @@ struct Feed {
     next: u64,
     caught_up: bool,
     frames: BytesMut,
+    room: Option<OwnedSemaphorePermit>,
     last_frame_at: Option<usize>,
     sender: mpsc::Sender<Chunk>,
 }
@@ -199,14 +203,13 @@ impl Feed {
         let End::Failed(error) = self.follow().await else { return };
         error.log();
         encode_failure(&mut self.frames, self.req_id, error.code, &error.message, &error.details);
-        let chunk = Chunk { req_id: self.req_id, serial: self.serial, frames: self.frames, ends: true };
-        if self.sender.send(chunk).await.is_err() {
+        if self.send(true).await.is_err() {
             tracing::trace!("a subscriber left before it was told why its subscription ended");
         }
     }
 
     async fn follow(&mut self) -> End {
-        let mut position = self.store.position();
+        let mut position = self.tcp.shared.store.position();
         loop {
             let last = *position.borrow_and_update();
             if let Err(end) = self.catch_up(last).await {
@@ -233,10 +236,9 @@ impl Feed {
     }
 
     async fn deliver(&mut self, position: u64) -> Result<(), End> {
-        let store = self.store.store().clone();
-        let event = store.event(position).map(|event| event.kind);
+        let event = self.tcp.store().event(position).map(|event| event.kind);
         let Some(EventKind::TurnAppended(turn)) = event else { return Ok(()) };
-        let turn = store.turn(turn).map_err(|error| self.broken(position, error.into()))?;
+        let turn = self.tcp.store().turn(turn).map_err(|error| broken(position, error.into()))?;
         if self.context.is_some_and(|context| context != turn.context) {
             return Ok(());
         }
@@ -245,18 +247,40 @@ impl Feed {
             self.flush().await?;
         }
         self.check_lag(position)?;
-        let start = self.frames.len();
+        self.last_frame_at = Some(self.frames.len());
+        let written = if payload < LARGE_FROM_BYTES {
+            self.write(position, &turn)
+        } else {
+            self.write_large(position, turn, payload).await
+        };
+        written.map_err(|error| broken(position, error))
+    }
+
+    fn write(&mut self, position: u64, turn: &Turn) -> Result<(), ApiError> {
         let (req_id, caught_up, frames) = (self.req_id, self.caught_up, &mut self.frames);
-        with_item(&store, &turn, self.options, |item| {
+        Ok(with_item(self.tcp.store(), turn, self.options, |item| {
             encode_event(frames, req_id, caught_up, position, turn.context, item);
-        })
-        .map_err(|error| self.broken(position, error.into()))?;
-        self.last_frame_at = Some(start);
+        })?)
+    }
+
+    /// Writes a chunk of one large delivery, on another thread.
+    async fn write_large(&mut self, position: u64, turn: Turn, bytes: usize) -> Result<(), ApiError> {
+        self.room = self.tcp.room(bytes).await;
+        let (req_id, caught_up, options, tcp) =
+            (self.req_id, self.caught_up, self.options, Arc::clone(&self.tcp));
+        let encode = move || {
+            let mut frame = BytesMut::with_capacity(bytes + 1024);
+            with_item(tcp.store(), &turn, options, |item| {
+                encode_event(&mut frame, req_id, caught_up, position, turn.context, item);
+            })?;
+            Ok(frame)
+        };
+        self.frames = self.tcp.shared.blocking(encode).await?;
         Ok(())
     }
 
     fn check_lag(&self, position: u64) -> Result<(), End> {
-        let behind = self.store.store().last_position().saturating_sub(position);
+        let behind = self.tcp.store().last_position().saturating_sub(position);
         if !self.caught_up || behind <= LAG_EVENTS_MAX {
             return Ok(());
         }
@@ -265,19 +289,22 @@ impl Feed {
         Err(End::Failed(error.with("resume_after", (position - 1).to_string())))
     }
 
-    fn broken(&self, position: u64, error: ApiError) -> End {
-        End::Failed(
-            error.with("position", position.to_string()).with("resume_after", (self.next - 1).to_string()),
-        )
-    }
-
     async fn flush(&mut self) -> Result<(), Gone> {
         self.last_frame_at = None;
         if self.frames.is_empty() {
             return Ok(());
         }
-        let frames = std::mem::take(&mut self.frames);
-        let chunk = Chunk { req_id: self.req_id, serial: self.serial, frames, ends: false };
+        self.send(false).await
+    }
+
+    async fn send(&mut self, ends: bool) -> Result<(), Gone> {
+        let (frames, room) = (std::mem::take(&mut self.frames), self.room.take());
+        let chunk = Chunk { req_id: self.req_id, serial: self.serial, frames, room, ends };
         self.sender.send(chunk).await.map_err(|_| Gone)
     }
+}
+
+/// An append that cannot be delivered ends the subscription and tells how to go on behind it.
+fn broken(position: u64, error: ApiError) -> End {
+    End::Failed(error.with("resume_after", position.to_string()))
 }

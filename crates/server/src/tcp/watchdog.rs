@@ -25,6 +25,7 @@ pub(super) enum Late {
 
 /// What a connection is doing, as far as it decides who waits for whom.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "four independent facts")]
 pub(super) struct Activity {
     /// We would take bytes if they came.
     pub(super) reading: bool,

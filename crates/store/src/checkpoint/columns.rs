@@ -23,7 +23,11 @@ pub(crate) fn encode<const N: usize>(rows: &[[u64; N]], random: [bool; N], out: 
 }
 
 /// Reads `count` rows back.
-pub(crate) fn decode<const N: usize>(reader: &mut Reader<'_>, count: u64, random: [bool; N]) -> Option<Vec<[u64; N]>> {
+pub(crate) fn decode<const N: usize>(
+    reader: &mut Reader<'_>,
+    count: u64,
+    random: [bool; N],
+) -> Option<Vec<[u64; N]>> {
     let count = usize::try_from(count.min(BLOCK_ROWS)).ok()?;
     let mut rows = vec![[0; N]; count];
     for (column, random) in random.into_iter().enumerate() {

@@ -11,7 +11,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use turnkeep_journal::{Storage, View, blob_crc};
+use turnkeep_journal::{Locator, Storage, View, blob_crc};
 use turnkeep_types::{ContextId, TurnId, TypeRef};
 
 use super::columns::{self, BLOCK_ROWS};
@@ -102,7 +102,18 @@ impl Header {
 }
 
 fn mark_numbers(m: &Mark) -> [u64; 10] {
-    [m.position, m.log_bytes, m.turns, m.contexts, m.blobs, m.keys, m.fs_roots, m.events, m.declared, m.bundles]
+    [
+        m.position,
+        m.log_bytes,
+        m.turns,
+        m.contexts,
+        m.blobs,
+        m.keys,
+        m.fs_roots,
+        m.events,
+        m.declared,
+        m.bundles,
+    ]
 }
 
 fn read_mark(reader: &mut Reader<'_>) -> Option<Mark> {
@@ -297,7 +308,12 @@ impl File {
     }
 }
 
-fn restore_section(state: &State, touched: &mut Touched, section: &Section<'_>, raw: &mut Reader<'_>) -> Option<()> {
+fn restore_section(
+    state: &State,
+    touched: &mut Touched,
+    section: &Section<'_>,
+    raw: &mut Reader<'_>,
+) -> Option<()> {
     let rows = section.rows;
     match section.kind {
         kind::DECLARED => each(rows, || restore_declared(state, raw))?,
@@ -354,7 +370,11 @@ fn restore_bundle(state: &State, raw: &mut Reader<'_>) -> Option<()> {
 }
 
 fn restore_blob(state: &State, words: [u64; 7]) -> Option<()> {
-    let row = state.add_blob(BlobRow::from_words(words));
+    let blob = BlobRow::from_words(words);
+    let row = match blob.locator {
+        Locator::NOWHERE => state.add_missing_blob(blob.hash),
+        _ => state.add_blob(blob),
+    };
     (row + 1 == state.blobs.len()).then_some(())
 }
 

@@ -181,7 +181,9 @@ impl Checkpointer {
     /// Writes a last checkpoint and waits until it is on disk.
     pub(crate) fn finish(&mut self, applier: &mut Applier) {
         if self.log.last() != Position(self.progress.done.position) {
-            self.checkpoint(applier, |queue, delta| queue.send(delta).map_err(|e| std::sync::mpsc::TrySendError::Disconnected(e.0)));
+            self.checkpoint(applier, |queue, delta| {
+                queue.send(delta).map_err(|e| std::sync::mpsc::TrySendError::Disconnected(e.0))
+            });
         }
         self.deltas = None;
         if let Some(thread) = self.thread.take() {

@@ -56,6 +56,7 @@ impl<'a> Renderer<'a> {
     pub(super) fn payload(&mut self, bytes: &'a [u8], version: &'a TypeVersion, depth: usize) -> Pass {
         let mut reader = Reader::new(bytes);
         let count = reader.payload()?;
+        self.sink.out.reserve(bytes.len() + bytes.len() / 4);
         self.object(&mut reader, count, version, depth)?;
         Ok(reader.finish()?)
     }

@@ -44,7 +44,7 @@ impl Warning {
 pub(super) enum Step<'a> {
     /// Into a field.
     Field(&'a Field),
-    /// Into a field of a typed blob, which has no descriptor.
+    /// Into the payload of a typed blob.
     Data,
     /// Into an array.
     Index(u32),

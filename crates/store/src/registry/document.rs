@@ -45,7 +45,7 @@ pub(super) fn parse(addressed: &str, bytes: &[u8]) -> Result<Document, BundleErr
     let value = json::parse(bytes, NESTING_MAX).map_err(refuse_json)?;
     let bundle = object(&value, || "the bundle".to_owned())?;
     let bundle_id = parse_id(addressed, bundle)?;
-    if bundle.get("registry_version").and_then(Value::as_u64) != Some(1) {
+    if bundle.get("registry_version").map(canonical).as_deref() != Some("1") {
         return Err(part("registry_version", "1").into());
     }
     let digest = blake3::hash(canonical(&value).as_bytes());

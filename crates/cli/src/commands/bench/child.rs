@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, anyhow, bail};
 
 use super::scratch::Scratch;
+use crate::data_dir::{DataDir, ServerNote};
 
 /// A server that has not told its address by then is given up.
 const START_MAX: Duration = Duration::from_mins(1);
@@ -101,17 +102,16 @@ pub(super) struct Server {
 impl Server {
     /// Starts `turnkeep up` on a data directory and waits until it has said where it listens.
     pub(super) fn start(data: &Path) -> Result<Self> {
-        let record = data.join("run/server.json");
-        if record.exists() {
-            fs::remove_file(&record)?;
-        }
+        let dir = DataDir::new(data);
+        // One that was killed left its note.
+        dir.remove_note();
         let log = data.with_extension("log");
         let output = File::options().create(true).append(true).open(&log)?;
         let mut command = spawn("server", data, 1024)?;
         let mut child = Guard(command.stdout(output.try_clone()?).stderr(output).spawn()?);
         let deadline = Instant::now() + START_MAX;
         let (address, http) = loop {
-            if let Some(found) = fs::read(&record).ok().and_then(|bytes| addresses(&bytes)) {
+            if let Some(found) = dir.note().as_ref().and_then(addresses) {
                 break found;
             }
             if child.0.try_wait()?.is_some() || Instant::now() > deadline {
@@ -119,8 +119,7 @@ impl Server {
             }
             std::thread::sleep(LOOK_EVERY);
         };
-        let token = fs::read_to_string(data.join("token")).ok().map(|token| token.trim().to_owned());
-        Ok(Self { endpoint: Endpoint { address, token }, http, child })
+        Ok(Self { endpoint: Endpoint { address, token: dir.token()? }, http, child })
     }
 
     /// Bytes of memory that no file backs.
@@ -132,9 +131,7 @@ impl Server {
     }
 }
 
-/// The two addresses that a server records in its data directory; none while it is being written.
-fn addresses(record: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
-    let record: serde_json::Value = serde_json::from_slice(record).ok()?;
-    let address = |name: &str| record.get(name)?.as_str()?.parse().ok();
-    Some((address("tcp")?, address("http")?))
+/// The two addresses in the note that a server leaves in its data directory.
+fn addresses(note: &ServerNote) -> Option<(SocketAddr, SocketAddr)> {
+    Some((note.tcp.parse().ok()?, note.http.parse().ok()?))
 }

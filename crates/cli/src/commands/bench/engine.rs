@@ -39,7 +39,7 @@ pub(super) fn measure(effort: &Effort, scratch: &Scratch) -> Result<Vec<Row>> {
     let (mut bares, mut ours) = (Vec::new(), Vec::new());
     for round in 0..=effort.rounds {
         let bare = file.run(effort.payload, effort.millis / 2)?.0;
-        let commands = prepare(context, round as u64, groups * GROUP, effort.payload);
+        let commands = prepare(context, round as u64, groups * GROUP, effort.payload)?;
         let rate = run(&store, commands)?;
         // The first round warms up.
         if round > 0 {
@@ -60,19 +60,19 @@ pub(super) fn measure(effort: &Effort, scratch: &Scratch) -> Result<Vec<Row>> {
 fn open(folder: &Path) -> Result<Store> {
     let clock = Arc::new(ManualClock::new(Timestamp(1)));
     let storage = turnkeep_journal::FileStorage::new(folder);
-    Store::open(Arc::new(storage), Options::default(), clock).context("cannot open a store")
+    Store::open(Arc::new(storage), &Options::default(), clock).context("cannot open a store")
 }
 
-fn prepare(context: ContextId, seed: u64, count: usize, payload: usize) -> VecDeque<Command> {
+fn prepare(context: ContextId, seed: u64, count: usize, payload: usize) -> Result<VecDeque<Command>> {
     let mut payloads = Payloads::new(seed, payload);
     let declared = TypeRef::new("com.example.Bench", 1);
     let command = |_| {
         let mut bytes = Vec::with_capacity(payload);
         payloads.write(&mut bytes);
-        let payload = NewBlob::from_raw(Bytes::from(bytes));
+        let payload = NewBlob::from_raw(Bytes::from(bytes), payload)?;
         let turn = NewTurn { declared: declared.clone(), encoding: 1, payload, fs_root: None };
         let part = AppendPart { context, parent: None, expected_head: None, turns: vec![turn] };
-        Command::Append(Append { parts: vec![part], key: None, strict: false })
+        Ok(Command::Append(Append { parts: vec![part], key: None, strict: false }))
     };
     (0..count).map(command).collect()
 }

@@ -34,7 +34,7 @@ use self::table::Table;
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep bench                      the whole table, about four minutes
-  turnkeep bench --only append-64     one row
+  turnkeep bench --only append64      one row
   turnkeep bench --quick              see that it works; the figures mean nothing
   turnkeep bench --write docs/performance.md")]
 pub(crate) struct Args {

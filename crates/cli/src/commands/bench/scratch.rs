@@ -46,8 +46,11 @@ impl Drop for Scratch {
     }
 }
 
-/// Bytes of all files in a directory, at any depth.
+/// Bytes of all files in a directory, at any depth; 0 if there is none.
 pub(super) fn bytes_in(folder: &Path) -> Result<u64> {
+    if !folder.exists() {
+        return Ok(0);
+    }
     let mut sum = 0;
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

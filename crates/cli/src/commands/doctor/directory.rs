@@ -23,7 +23,11 @@ pub(super) fn permissions(dir: &DataDir) -> Finding {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             Finding::warn(CHECK, format!("{path} is not there yet"), "`turnkeep up` makes it")
         }
-        Err(error) => Finding::fail(CHECK, format!("{path}: {error}"), "check who owns it, or name another with --data DIR"),
+        Err(error) => Finding::fail(
+            CHECK,
+            format!("{path}: {error}"),
+            "check who owns it, or name another with --data DIR",
+        ),
     }
 }
 
@@ -34,10 +38,15 @@ pub(super) fn token(dir: &DataDir) -> Finding {
     match mode(&path) {
         Ok(mode) if mode & 0o077 == 0 => Finding::ok(CHECK, format!("{}, mode {mode:o}", path.display())),
         Ok(mode) => {
-            let advice = format!("others may read it: delete it and start the server again, or chmod 600 {}", path.display());
+            let advice = format!(
+                "others may read it: delete it and start the server again, or chmod 600 {}",
+                path.display()
+            );
             Finding::fail(CHECK, format!("{} has mode {mode:o}", path.display()), advice)
         }
-        Err(error) if error.kind() == ErrorKind::NotFound => Finding::ok(CHECK, "none yet; the first start makes one"),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Finding::ok(CHECK, "none yet; the first start makes one")
+        }
         Err(error) => Finding::fail(CHECK, format!("{}: {error}", path.display()), "check who owns it"),
     }
 }
@@ -51,7 +60,9 @@ pub(super) fn lock(dir: &DataDir, server_runs: bool) -> Finding {
     match DataDirLock::acquire(dir.path()) {
         Ok(_lock) => Finding::ok(CHECK, "free"),
         Err(_) if server_runs => Finding::ok(CHECK, "held by the running server"),
-        Err(error) => Finding::warn(CHECK, error.to_string(), "another command may be at work; if it hangs, end it"),
+        Err(error) => {
+            Finding::warn(CHECK, error.to_string(), "another command may be at work; if it hangs, end it")
+        }
     }
 }
 
@@ -62,7 +73,8 @@ pub(super) fn torn(dir: &DataDir) -> Finding {
     if files == 0 {
         return Finding::ok(CHECK, "none");
     }
-    let advice = "they were never acknowledged: keep them if you want to look into the crash, else delete them";
+    let advice =
+        "they were never acknowledged: keep them if you want to look into the crash, else delete them";
     Finding::warn(CHECK, format!("{files} in {}", dir.path().join("log/torn").display()), advice)
 }
 

@@ -37,7 +37,9 @@ pub(super) fn space(dir: &DataDir) -> Finding {
     let message = format!("{} free", bytes_text(free));
     match free {
         0..SPACE_BYTES_MIN => Finding::fail(CHECK, message, "free some: writes fail when the disk is full"),
-        SPACE_BYTES_MIN..SPACE_BYTES_LOW => Finding::warn(CHECK, message, "free some before the disk is full"),
+        SPACE_BYTES_MIN..SPACE_BYTES_LOW => {
+            Finding::warn(CHECK, message, "free some before the disk is full")
+        }
         _ => Finding::ok(CHECK, message),
     }
 }
@@ -46,12 +48,16 @@ pub(super) fn space(dir: &DataDir) -> Finding {
 pub(super) fn sync_speed(dir: &DataDir) -> Finding {
     const CHECK: &str = "sync speed";
     match median_sync(&existing(dir)) {
-        Ok(median) if median < SYNC_SLOW => Finding::ok(CHECK, format!("{median:.1?} for 4 KiB and fdatasync")),
+        Ok(median) if median < SYNC_SLOW => {
+            Finding::ok(CHECK, format!("{median:.1?} for 4 KiB and fdatasync"))
+        }
         Ok(median) => {
             let advice = "every group of appends waits so long: a faster disk helps, --durability os waits less and promises less";
             Finding::warn(CHECK, format!("{median:.1?} for 4 KiB and fdatasync"), advice)
         }
-        Err(error) => Finding::warn(CHECK, format!("cannot be measured: {error}"), "check who owns the directory"),
+        Err(error) => {
+            Finding::warn(CHECK, format!("cannot be measured: {error}"), "check who owns the directory")
+        }
     }
 }
 

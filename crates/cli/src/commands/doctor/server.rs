@@ -31,7 +31,9 @@ pub(super) async fn reachable(config: &Config, dir: &DataDir, running: Option<&S
     }
     match ask(config).await {
         Ok(address) => Finding::ok(CHECK, format!("answers at {address}")),
-        Err(error) => Finding::fail(CHECK, format!("{error:#}"), "look at the server's own messages, or start it again"),
+        Err(error) => {
+            Finding::fail(CHECK, format!("{error:#}"), "look at the server's own messages, or start it again")
+        }
     }
 }
 
@@ -55,7 +57,8 @@ async fn port(name: &'static str, addr: SocketAddr) -> Finding {
     match TcpListener::bind(addr).await {
         Ok(_) => Finding::ok(name, format!("{addr} is free")),
         Err(error) => {
-            let advice = format!("`turnkeep up --{name} ADDR` takes another address; port 0 takes a free one");
+            let advice =
+                format!("`turnkeep up --{name} ADDR` takes another address; port 0 takes a free one");
             Finding::fail(name, format!("{addr}: {error}"), advice)
         }
     }

@@ -46,7 +46,8 @@ async fn related_heads(http: &mut Http, client: &Client, context: ContextId) -> 
     let mut heads = Heads::new();
     let root = root_of(client, context).await?;
     for other in ctx::all(http, None, CONTEXTS_MAX).await? {
-        let (Ok(id), Some(head)) = (text_of(&other, "context_id").parse(), id_of(&other, "head_turn_id")) else {
+        let (Ok(id), Some(head)) = (text_of(&other, "context_id").parse(), id_of(&other, "head_turn_id"))
+        else {
             continue;
         };
         if root.is_some() && (id == context || root_of(client, id).await? == root) {

@@ -1,0 +1,133 @@
+//! `turnkeep up` as a process, and commands that find it.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[allow(dead_code, reason = "each test file uses a part of it")]
+mod sandbox;
+
+use std::io::{BufRead, BufReader};
+
+use sandbox::{Sandbox, check, mode};
+
+#[test]
+fn up_says_where_it_is_and_commands_find_it() {
+    let sandbox = Sandbox::new();
+    let server = sandbox.up(&[]);
+    assert_eq!(server.said["durability"], "fsync");
+    let token = std::fs::read_to_string(sandbox.data().join("token")).unwrap();
+    let link = format!("http://{}/?token={}", server.http(), token.trim());
+    assert_eq!(server.said["link"], link);
+    for (path, expect) in [("", 0o700), ("token", 0o600), ("run/server.json", 0o600)] {
+        assert_eq!(mode(&sandbox.data().join(path)), expect, "{path}");
+    }
+    let sandbox = sandbox.with_turns();
+    check(
+        &sandbox.transcript("ctx show 1\nlog 1 --oneline --graph"),
+        "
+        $ ctx show 1
+        Context: ctx:1
+        Head:    turn:2, depth 1
+        Created: DATE
+        Labels:  agent=demo
+        $ log 1 --oneline --graph
+        * 2 (ctx:1) com.example.Message@1 role=assistant text=Rayleigh scattering.
+        * 1 com.example.Message@1 role=user text=Why is the sky blue?
+        ",
+    );
+    let elsewhere = Sandbox::new();
+    let named = ["--server", server.http(), "--token", token.trim(), "stats", "--json"];
+    assert_eq!(elsewhere.json(&named, "")["turns"], 2);
+    let refused = elsewhere.output(&["--server", server.http(), "--token", "wrong", "stats"], b"");
+    let refused = String::from_utf8(refused.stderr).unwrap();
+    assert!(refused.contains("hint: give the server's token with --token"), "{refused}");
+    assert!(server.terminate().success());
+    assert!(!sandbox.data().join("run/server.json").exists(), "the note is taken away");
+    assert_eq!(sandbox.json(&["stats", "--json"], "")["turns"], 2);
+}
+
+#[test]
+fn a_second_server_on_the_same_directory_is_refused() {
+    let sandbox = Sandbox::new();
+    let server = sandbox.up(&[]);
+    let second = sandbox.output(&["up", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"], b"");
+    assert_eq!(second.status.code(), Some(1));
+    let said = String::from_utf8(second.stderr).unwrap();
+    assert!(said.starts_with("error: the data directory "), "{said}");
+    assert!(said.contains(&format!("its server listens on {}", server.http())), "{said}");
+    assert!(sandbox.data().join("run/server.json").exists(), "the first one's note stays");
+}
+
+#[test]
+fn a_taken_port_is_named() {
+    let sandbox = Sandbox::new();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let addr = taken.local_addr().unwrap().to_string();
+    let refused = sandbox.output(&["up", "--listen", "127.0.0.1:0", "--http", &addr], b"");
+    assert_eq!(refused.status.code(), Some(1));
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.starts_with(&format!("error: cannot listen on {addr}: ")), "{said}");
+}
+
+#[test]
+fn exposure_without_tls_is_refused() {
+    let sandbox = Sandbox::new();
+    let refused = sandbox.output(&["up", "--http", "0.0.0.0:0"], b"");
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8(refused.stderr).unwrap().contains("--tls-cert"));
+}
+
+#[test]
+fn what_a_killed_server_acknowledged_is_there() {
+    let sandbox = Sandbox::new();
+    let server = sandbox.up(&[]);
+    let sandbox = sandbox.with_turns();
+    server.kill();
+    assert!(sandbox.data().join("run/server.json").exists(), "a killed server leaves its note");
+    assert_eq!(sandbox.json(&["stats", "--json"], "")["turns"], 2);
+    let server = sandbox.up(&[]);
+    assert_eq!(sandbox.json(&["stats", "--json"], "")["turns"], 2);
+    assert!(server.terminate().success());
+}
+
+#[test]
+fn follow_shows_the_newest_turns_and_then_what_comes() {
+    let sandbox = Sandbox::new();
+    let _server = sandbox.up(&[]);
+    let sandbox = sandbox.with_turns();
+    let mut follow = sandbox.command(&["log", "1", "--follow", "--oneline", "-n", "1"]).spawn().unwrap();
+    let mut lines = BufReader::new(follow.stdout.take().unwrap()).lines();
+    let mut next = || lines.next().unwrap().unwrap();
+    assert_eq!(next(), "2 com.example.Message@1 role=assistant text=Rayleigh scattering.");
+    sandbox.transcript(
+        "append 1 --type com.example.Message@1 --data - < {\"role\":\"user\",\"text\":\"And the sea?\"}
+         append 1 --msgpack - < 1",
+    );
+    assert_eq!(next(), "3 com.example.Message@1 role=user text=And the sea?");
+    assert_eq!(next(), "4 (no type) 49");
+    follow.kill().unwrap();
+    follow.wait().unwrap();
+}
+
+#[test]
+fn strict_types_and_no_auth_do_what_they_say() {
+    let sandbox = Sandbox::new();
+    let server = sandbox.up(&["--strict-types", "--no-auth"]);
+    assert_eq!(server.said["link"], format!("http://{}/", server.http()));
+    let elsewhere = Sandbox::new();
+    check(
+        &elsewhere
+            .transcript(&format!(
+                "--server {0} ctx new
+             --server {0} append 1 --type a.b@1 --msgpack - < x",
+                server.http()
+            ))
+            .replace(server.http(), "ADDR"),
+        "
+        $ --server ADDR ctx new
+        created ctx:1
+        $ --server ADDR append 1 --type a.b@1 --msgpack - < x
+        error: type a.b@1 is not in the registry and this server is strict: publish its bundle first
+        hint: publish the type first: turnkeep registry put BUNDLE.json
+        [exit status: 1]
+        ",
+    );
+}

@@ -1,0 +1,316 @@
+//! The commands as a person uses them, on a directory without a server.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[allow(dead_code, reason = "each test file uses a part of it")]
+mod sandbox;
+
+use sandbox::{Sandbox, check};
+
+#[test]
+fn a_first_session() {
+    let transcript = Sandbox::new().transcript(
+        "registry put bundle.json
+         registry put bundle.json
+         ctx new --label agent=demo
+         append 1 --type com.example.Message@1 --data - < {\"role\":\"user\",\"text\":\"Why?\"}
+         append ctx:1 --type com.example.Message@1 --data - < {\"role\":\"assistant\",\"text\":\"two\\nlines\"}
+         log 1
+         ctx fork turn:1
+         append 2 --msgpack - < {1
+         log 2 --oneline
+         ctx list
+         ctx show 1
+         registry types
+         registry types com.example.Message@1",
+    );
+    check(
+        &transcript,
+        r#"
+        $ registry put bundle.json
+        published example#1
+        $ registry put bundle.json
+        already published example#1
+        $ ctx new --label agent=demo
+        created ctx:1
+        $ append 1 --type com.example.Message@1 --data - < {"role":"user","text":"Why?"}
+        appended turn:1 to ctx:1, depth 0
+        $ append ctx:1 --type com.example.Message@1 --data - < {"role":"assistant","text":"two\nlines"}
+        appended turn:2 to ctx:1, depth 1
+        $ log 1
+        turn 2 (ctx:1)
+        Type:    com.example.Message@1
+        Context: ctx:1
+        Parent:  turn:1
+        Date:    DATE
+        Payload: 14 B, blob:HASH
+
+            role: assistant
+            text:
+                two
+                lines
+
+        turn 1
+        Type:    com.example.Message@1
+        Context: ctx:1
+        Date:    DATE
+        Payload: 9 B, blob:HASH
+
+            role: user
+            text: Why?
+        $ ctx fork turn:1
+        created ctx:2 from turn:1
+        $ append 2 --msgpack - < {1
+        appended turn:3 to ctx:2, depth 1
+        $ log 2 --oneline
+        3 (ctx:2) (no type) h'7b31' (not msgpack)
+        1 com.example.Message@1 role=user text=Why?
+        $ ctx list
+        CONTEXT  HEAD    DEPTH  CREATED                  LABELS
+        ctx:2    turn:3  1      DATE
+        ctx:1    turn:2  1      DATE  agent=demo
+        $ ctx show 1
+        Context: ctx:1
+        Head:    turn:2, depth 1
+        Created: DATE
+        Labels:  agent=demo
+        $ registry types
+        TYPE                 VERSIONS
+        com.example.Message  1
+        $ registry types com.example.Message@1
+        Type:   com.example.Message@1
+        Bundle: example#1
+
+        TAG  NAME  TYPE    NOTES
+        1    role  u8      enum=com.example.Role
+        2    text  string  optional
+        "#,
+    );
+}
+
+#[test]
+fn branches_are_drawn() {
+    let sandbox = Sandbox::new().with_turns();
+    let message = "--type com.example.Message@1 --data -";
+    sandbox.transcript(&format!(
+        "ctx fork turn:1
+         append 2 {message} < {{\"role\":\"assistant\",\"text\":\"The ocean.\"}}
+         append 1 {message} < {{\"role\":\"user\",\"text\":\"Thanks.\"}}
+         ctx new
+         append 3 {message} < {{\"role\":\"user\",\"text\":\"Unrelated.\"}}
+         ctx fork turn:4"
+    ));
+    check(
+        &sandbox.transcript("log 2 --graph --oneline\nlog 1 --graph -n 1"),
+        "
+        $ log 2 --graph --oneline
+        * 4 (ctx:1, ctx:4) com.example.Message@1 role=user text=Thanks.
+        | * 3 (ctx:2) com.example.Message@1 role=assistant text=The ocean.
+        * | 2 com.example.Message@1 role=assistant text=Rayleigh scattering.
+        |/
+        * 1 com.example.Message@1 role=user text=Why is the sky blue?
+        $ log 1 --graph -n 1
+        * turn 4 (ctx:1, ctx:4)
+        | Type:    com.example.Message@1
+        | Context: ctx:1
+        | Parent:  turn:2
+        | Date:    DATE
+        | Payload: 12 B, blob:HASH
+        |
+        |     role: user
+        |     text: Thanks.
+        |
+        ",
+    );
+}
+
+#[test]
+fn failures_say_what_to_do_next() {
+    let sandbox = Sandbox::new();
+    check(
+        &sandbox.transcript("log 1\nctx show 1"),
+        "
+        $ log 1
+        error: there is no store in HOME/data
+        hint: `turnkeep up` or `turnkeep ctx new` starts one; --data DIR names another directory, --server ADDR a running server
+        [exit status: 1]
+        $ ctx show 1
+        error: there is no store in HOME/data
+        hint: `turnkeep up` or `turnkeep ctx new` starts one; --data DIR names another directory, --server ADDR a running server
+        [exit status: 1]
+        ",
+    );
+    assert!(!sandbox.data().exists(), "reading makes nothing");
+    let sandbox = sandbox.with_turns();
+    check(
+        &sandbox.transcript(
+            "show ctx:9
+             append 1 --type com.example.Other@1 --data - < {}
+             append 1 --type com.example.Message@1 --data - < no json
+             append 1 --type com.example.Message@1 --data - --expected-head turn:1 < {}
+             append 1 --type com.example.Message@1 --data nowhere.json
+             --server 127.0.0.1:1 stats
+             --server ftp://x stats",
+        ),
+        "
+        $ show ctx:9
+        error: context 9 does not exist
+        [exit status: 1]
+        $ append 1 --type com.example.Other@1 --data - < {}
+        error: type com.example.Other@1 is not published: publish its bundle first, or send payload_b64
+        hint: publish the type first: turnkeep registry put BUNDLE.json
+        [exit status: 1]
+        $ append 1 --type com.example.Message@1 --data - < no json
+        error: - is not JSON: expected ident at line 1 column 2
+        hint: --msgpack takes bytes that are no JSON
+        [exit status: 1]
+        $ append 1 --type com.example.Message@1 --data - --expected-head turn:1 < {}
+        error: the head of context 1 is 2, not the expected 1
+        [exit status: 1]
+        $ append 1 --type com.example.Message@1 --data nowhere.json
+        error: cannot read nowhere.json: No such file or directory (os error 2)
+        [exit status: 1]
+        $ --server 127.0.0.1:1 stats
+        error: cannot reach the server at http://127.0.0.1:1: Connection refused (os error 111)
+        hint: start one with `turnkeep up`, or check the address given with --server
+        [exit status: 1]
+        $ --server ftp://x stats
+        error: `ftp://x` is not a server's address
+        hint: expected HOST:PORT, http://HOST:PORT or https://HOST:PORT
+        [exit status: 2]
+        ",
+    );
+}
+
+#[test]
+fn wrong_calls_exit_with_2() {
+    let sandbox = Sandbox::new();
+    for args in [
+        &["nonsense"][..],
+        &["append", "1", "--type", "a@1"],
+        &["append", "1", "--data", "-"],
+        &["append", "1", "--type", "a@1", "--data", "-", "--msgpack", "-"],
+        &["log", "turn:1"],
+        &["show", "12"],
+        &["up", "--durability", "never"],
+        &["up", "--tls-cert", "cert.pem"],
+        &["log", "1", "--graph", "--follow"],
+    ] {
+        let output = sandbox.output(args, b"");
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(output.stderr.starts_with(b"error: "), "{args:?}");
+        assert!(output.stdout.is_empty(), "{args:?}");
+    }
+}
+
+#[test]
+fn a_key_makes_commands_repeatable() {
+    let sandbox = Sandbox::new().with_turns();
+    let append = ["append", "1", "--msgpack", "-", "--key", "k", "--json"];
+    let first = sandbox.json(&append, "\u{0}");
+    assert_eq!(sandbox.json(&append, "\u{0}"), first);
+    let create = ["ctx", "new", "--key", "k", "--json"];
+    assert_eq!(sandbox.json(&create, "")["context_id"], sandbox.json(&create, "")["context_id"]);
+    let changed = sandbox.output(&append, b"\x01");
+    assert_eq!(changed.status.code(), Some(1));
+}
+
+#[test]
+fn json_is_one_object_per_line() {
+    let sandbox = Sandbox::new().with_turns();
+    let lines = |args: &[&str]| {
+        let output = sandbox.output(args, b"");
+        assert!(output.status.success(), "{args:?}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()).collect::<Vec<_>>()
+    };
+    let log = lines(&["log", "1", "--json"]);
+    assert_eq!(log.iter().map(|turn| &turn["turn_id"]).collect::<Vec<_>>(), ["2", "1"]);
+    assert_eq!(log[0]["data"]["text"], "Rayleigh scattering.");
+    assert_eq!(lines(&["ctx", "list", "--json"])[0]["labels"]["agent"], "demo");
+    assert_eq!(lines(&["show", "turn:1", "--json"])[0]["data"]["role"], "user");
+    assert_eq!(lines(&["stats", "--json"])[0]["turns"], 2);
+    assert_eq!(lines(&["registry", "types", "--json"])[0]["type_id"], "com.example.Message");
+    assert_eq!(lines(&["registry", "get", "example#1", "--json"])[0]["bundle_id"], "example#1");
+    let settings = lines(&["config", "show", "--json"]);
+    let data = settings.iter().find(|setting| setting["name"] == "data").unwrap();
+    assert_eq!(data["source"], "environment TURNKEEP_DATA");
+    assert!(lines(&["doctor", "--json"]).iter().all(|finding| finding["check"].is_string()));
+}
+
+#[test]
+fn a_blob_comes_back_as_it_went_in() {
+    let sandbox = Sandbox::new();
+    let bytes: Vec<u8> = (0..100_000_u32).flat_map(u32::to_le_bytes).collect();
+    std::fs::write(sandbox.path("in"), &bytes).unwrap();
+    let put = sandbox.output(&["blob", "put", "in"], b"");
+    let hash = String::from_utf8(put.stdout).unwrap().trim().to_owned();
+    assert_eq!(sandbox.output(&["blob", "get", &hash], b"").stdout, bytes);
+    assert!(sandbox.output(&["blob", "get", &format!("blob:{hash}"), "-o", "out"], b"").status.success());
+    assert_eq!(std::fs::read(sandbox.path("out")).unwrap(), bytes);
+    let missing = sandbox.output(&["blob", "get", &"0".repeat(64)], b"");
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(missing.stdout.is_empty());
+}
+
+#[test]
+fn colours_come_only_when_asked_for() {
+    let sandbox = Sandbox::new().with_turns();
+    let escapes = |args: &[&str]| sandbox.output(args, b"").stdout.contains(&0x1b);
+    assert!(!escapes(&["log", "1"]));
+    assert!(escapes(&["log", "1", "--color", "always"]));
+    assert!(!escapes(&["log", "1", "--color", "never"]));
+    assert!(!escapes(&["log", "1", "--color", "always", "--json"]));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let sandbox = Sandbox::new().with_turns();
+    let mut child = sandbox.command(&["completions", "bash"]).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+}
+
+#[test]
+fn every_command_has_help_with_examples() {
+    let sandbox = Sandbox::new();
+    let commands = [
+        "up",
+        "ctx",
+        "ctx new",
+        "ctx list",
+        "ctx show",
+        "ctx fork",
+        "log",
+        "append",
+        "show",
+        "blob",
+        "blob put",
+        "blob get",
+        "registry",
+        "registry put",
+        "registry get",
+        "registry types",
+        "stats",
+        "verify",
+        "repair",
+        "export",
+        "import",
+        "bench",
+        "doctor",
+        "config",
+        "config show",
+        "completions",
+    ];
+    for command in commands {
+        let args: Vec<&str> = command.split(' ').chain(["--help"]).collect();
+        let output = sandbox.output(&args, b"");
+        let help = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{command}");
+        assert!(help.contains("Examples:\n  "), "{command} has no examples:\n{help}");
+    }
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert!(sandbox.output(&["completions", shell], b"").stdout.len() > 1000, "{shell}");
+    }
+}

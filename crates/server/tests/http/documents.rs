@@ -1,0 +1,103 @@
+//! The OpenAPI document: checked in, served, and what the code does.
+
+use std::path::Path;
+
+use serde_json::Value;
+use turnkeep_server::http::query::{ContextsQuery, EventsQuery, LinkQuery, TurnQuery, TurnsQuery};
+use turnkeep_server::openapi_json;
+use turnkeep_wire::json;
+
+use crate::client::Server;
+
+fn document() -> Value {
+    serde_json::from_str(openapi_json()).unwrap()
+}
+
+#[test]
+fn the_checked_in_document_is_the_code_s() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi.json");
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, openapi_json()).unwrap();
+    }
+    let checked_in = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(checked_in == openapi_json(), "docs/openapi.json is out of date: run this test with UPDATE=1");
+}
+
+#[tokio::test]
+async fn the_document_is_served() {
+    let server = Server::start().await;
+    assert_eq!(server.get("/openapi.json").send().await.text(), openapi_json());
+    server.stop().await;
+}
+
+#[test]
+fn every_operation_describes_its_errors_and_every_reference_resolves() {
+    let document = document();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        assert!(!path.contains('*'), "{path}");
+        for (method, operation) in item.as_object().unwrap() {
+            assert!(operation["responses"]["default"].is_object(), "{method} {path}");
+            assert_eq!(operation["security"].is_array(), path != "/healthz", "{method} {path}");
+            assert!(operation["summary"].is_string(), "{method} {path}");
+        }
+    }
+    resolve(&document, &document);
+}
+
+fn resolve(document: &Value, part: &Value) {
+    match part {
+        Value::Object(map) => {
+            if let Some(Value::String(target)) = map.get("$ref") {
+                assert!(document.pointer(target.trim_start_matches('#')).is_some(), "{target}");
+            }
+            map.values().for_each(|value| resolve(document, value));
+        }
+        Value::Array(list) => list.iter().for_each(|value| resolve(document, value)),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_query_parameters_of_the_document_are_those_of_the_parser() {
+    let document = document();
+    let check = |path: &str, expect: &[&str]| {
+        let parameters = document["paths"][path]["get"]["parameters"].as_array().unwrap();
+        let names = parameters.iter().filter(|parameter| parameter["in"] == "query");
+        let mut names: Vec<_> = names.map(|parameter| parameter["name"].as_str().unwrap()).collect();
+        let mut expect = expect.to_vec();
+        names.sort_unstable();
+        expect.sort_unstable();
+        assert_eq!(names, expect, "{path}");
+    };
+    check("/v1/contexts/{context_id}/turns", TurnsQuery::NAMES);
+    check("/v1/turns/{turn_id}", TurnQuery::NAMES);
+    check("/v1/contexts", ContextsQuery::NAMES);
+    check("/v1/events", EventsQuery::NAMES);
+    check("/v1/contexts/{context_id}/events", EventsQuery::NAMES);
+    check("/", LinkQuery::NAMES);
+}
+
+#[tokio::test]
+async fn every_documented_operation_is_served_and_every_page_reads_back_as_its_shape() {
+    let server = Server::with_messages().await;
+    let context = server.context().await;
+    server.say(&context, "one").await;
+    server.append(&context, serde_json::json!({"payload_b64": "wQ=="})).await;
+    for query in ["", "?view=raw", "?view=both&include_unknown=1", "?view=raw&bytes_render=hex"] {
+        let page = server.get(&format!("/v1/contexts/{context}/turns{query}")).send().await;
+        let page: json::TurnPage = serde_json::from_slice(&page.body).unwrap();
+        assert_eq!(page.turns.len(), 2);
+    }
+    for (path, item) in document()["paths"].as_object().unwrap() {
+        let path = path.replace("{turn_id}", "1").replace("{context_id}", "1").replace("{path}", "x");
+        let path =
+            path.replace("{hash}", &"0".repeat(64)).replace("{bundle_id}", "b").replace("{type_id}", "t");
+        let path = path.replace("{type_version}", "1");
+        for method in item.as_object().unwrap().keys() {
+            let reply = server.call(&method.to_uppercase(), &path).stream().await;
+            let status = reply.response.status().as_u16();
+            assert!(status != 405, "{method} {path}: {status}");
+        }
+    }
+    server.stop().await;
+}

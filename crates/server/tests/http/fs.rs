@@ -1,0 +1,109 @@
+//! The filesystem of a turn.
+
+use rmp::encode::{write_array_len, write_bin, write_map_len, write_str, write_uint};
+use serde_json::json;
+use turnkeep_types::BlobHash;
+
+use crate::client::Server;
+
+/// A tree of (name, kind, mode, bytes).
+fn tree(entries: &[(&str, u64, u64, &[u8])]) -> Vec<u8> {
+    let mut out = Vec::new();
+    write_array_len(&mut out, u32::try_from(entries.len()).unwrap()).unwrap();
+    for (name, kind, mode, bytes) in entries {
+        write_map_len(&mut out, 5).unwrap();
+        write_uint(&mut out, 1).unwrap();
+        write_str(&mut out, name).unwrap();
+        for (tag, value) in [(2, *kind), (3, *mode), (4, bytes.len() as u64)] {
+            write_uint(&mut out, tag).unwrap();
+            write_uint(&mut out, value).unwrap();
+        }
+        write_uint(&mut out, 5).unwrap();
+        write_bin(&mut out, BlobHash::of(bytes).as_bytes()).unwrap();
+    }
+    out
+}
+
+async fn put(server: &Server, bytes: &[u8]) -> String {
+    let hash = BlobHash::of(bytes).to_string();
+    let reply = server.put(&format!("/v1/blobs/{hash}")).body(bytes.to_vec()).send().await;
+    assert!(reply.status < 300, "{}", reply.text());
+    hash
+}
+
+/// A server whose turn 1 has a filesystem, turn 2 none and turn 3 one that is no tree.
+async fn server() -> Server {
+    let server = Server::start().await;
+    let context = server.context().await;
+    let inner = tree(&[("a b#c.txt", 0, 0o644, b"inner"), ("gone", 0, 0o644, b"never put")]);
+    let root =
+        tree(&[("README", 0, 0o644, b"hello world"), ("link", 2, 0o777, b"../x"), ("src", 1, 0o755, &inner)]);
+    for bytes in [b"inner".as_slice(), b"hello world", b"../x", &inner, b"no tree"] {
+        put(&server, bytes).await;
+    }
+    let hash = put(&server, &root).await;
+    server.append(&context, json!({"payload_b64": "", "fs_root_hash": hash})).await;
+    server.append(&context, json!({"payload_b64": ""})).await;
+    let hash = BlobHash::of(b"no tree").to_string();
+    server.append(&context, json!({"payload_b64": "", "fs_root_hash": hash})).await;
+    server
+}
+
+#[tokio::test]
+async fn a_directory_is_a_listing() {
+    let server = server().await;
+    for path in ["/v1/turns/1/fs", "/v1/turns/1/fs/"] {
+        let root = server.read(path).await;
+        assert_eq!((&root["turn_id"], &root["path"]), (&json!("1"), &json!("")));
+        let expect = json!({
+            "name": "README", "kind": "file", "mode": 0o644, "size": 11, "hash": BlobHash::of(b"hello world").to_string(),
+        });
+        assert_eq!(root["entries"][0], expect);
+        let kinds: Vec<_> =
+            root["entries"].as_array().unwrap().iter().map(|e| e["kind"].as_str().unwrap()).collect();
+        assert_eq!(kinds, ["file", "symlink", "directory"]);
+    }
+    let inner = server.read("/v1/turns/1/fs/src/").await;
+    assert_eq!((&inner["path"], &inner["entries"][0]["name"]), (&json!("src"), &json!("a b#c.txt")));
+    assert_eq!(
+        server.read("/v1/turns/1?view=raw").await["fs_root_hash"],
+        server.read("/v1/turns/1/fs").await["hash"]
+    );
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_file_is_its_bytes_with_ranges_and_a_link_is_shown() {
+    let server = server().await;
+    let file = server.get("/v1/turns/1/fs/src/a%20b%23c.txt").send().await;
+    assert_eq!((file.status, file.text().as_str()), (200, "inner"));
+    let tag = format!("\"{}\"", BlobHash::of(b"inner"));
+    assert_eq!(file.header("etag"), Some(tag.as_str()));
+    let known = server.get("/v1/turns/1/fs/src/a%20b%23c.txt").header("if-none-match", &tag).send().await;
+    assert_eq!(known.status, 304);
+    let part = server.get("/v1/turns/1/fs/README").header("range", "bytes=6-").send().await;
+    assert_eq!((part.status, part.text().as_str()), (206, "world"));
+    let link = server.read("/v1/turns/1/fs/link").await;
+    assert_eq!((&link["kind"], &link["target"]), (&json!("symlink"), &json!("../x")));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_not_found_and_what_is_no_tree_is_said() {
+    let server = server().await;
+    for path in
+        ["none", "src/none", "README/x", "link/x", "..", "src/../README", "src%2Fa%20b%23c.txt", "src/gone"]
+    {
+        server.get(&format!("/v1/turns/1/fs/{path}")).send().await.error(404, "NotFound");
+    }
+    server.get("/v1/turns/2/fs").send().await.error(404, "NotFound");
+    server.get("/v1/turns/9/fs/x").send().await.error(404, "NotFound");
+    server.get("/v1/turns/0/fs").send().await.error(404, "NotFound");
+    server.get("/v1/turns/x/fs").send().await.error(400, "BadRequest");
+    server.get("/v1/turns/1/fs/%zz").send().await.error(400, "BadRequest");
+    server.get("/v1/turns/3/fs").send().await.error(500, "DecodeError");
+    server.get("/v1/turns/3/fs/x").send().await.error(500, "DecodeError");
+    let deep = format!("/v1/turns/1/fs/{}", "x/".repeat(300));
+    server.get(&deep).send().await.error(413, "TooLarge");
+    server.stop().await;
+}

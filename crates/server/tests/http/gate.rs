@@ -1,0 +1,119 @@
+//! Token, cookie, Host and Origin over real sockets. The whole table is tested where it is decided.
+
+use turnkeep_server::{Auth, Token};
+
+use crate::client::Server;
+
+async fn locked() -> Server {
+    Server::with(|config| {
+        config.auth = Auth::Token(Token::new("s3cret"));
+        config.allow_origins = vec!["https://app.example".into()];
+    })
+    .await
+}
+
+#[tokio::test]
+async fn everything_but_health_needs_the_token() {
+    let server = locked().await;
+    assert_eq!(server.get("/healthz").send().await.status, 200);
+    for path in
+        ["/v1/contexts", "/v1/stats", "/metrics", "/openapi.json", "/v1/export", "/v1/events", "/nowhere"]
+    {
+        let reply = server.get(path).send().await;
+        reply.error(401, "Unauthorized");
+        assert_eq!(reply.header("www-authenticate"), Some("Bearer"));
+        server.get(path).header("authorization", "Bearer wrong").send().await.error(401, "Unauthorized");
+        server.get(path).header("authorization", "Basic s3cret").send().await.error(401, "Unauthorized");
+    }
+    server.post("/v1/contexts", &serde_json::json!({})).send().await.error(401, "Unauthorized");
+    let reply = server.get("/v1/contexts").header("authorization", "Bearer s3cret").send().await;
+    assert_eq!(reply.status, 200);
+    assert_eq!(server.store.stats().contexts, 0);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn the_link_buys_a_cookie_for_the_browser() {
+    let server = locked().await;
+    let link = server.link();
+    let path = link.strip_prefix(&format!("http://{}", server.addr)).unwrap().to_owned();
+    assert_eq!(path, "/?token=s3cret");
+    let reply = server.get(&path).send().await;
+    assert_eq!((reply.status, reply.header("location")), (303, Some("/")));
+    let cookie = reply.header("set-cookie").unwrap().to_owned();
+    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict") && !cookie.contains("s3cret"));
+    let cookie = cookie.split(';').next().unwrap();
+    let page = server.get("/").header("cookie", &format!("other=1; {cookie}")).send().await;
+    assert_eq!(page.status, 200);
+    assert_eq!(server.get("/v1/contexts").header("cookie", cookie).send().await.status, 200);
+    let post = |origin: &str| {
+        let call = server.call("POST", "/v1/contexts").header("cookie", cookie);
+        if origin.is_empty() { call } else { call.header("origin", origin) }
+    };
+    post("").send().await.error(403, "Forbidden");
+    post("https://evil.example").send().await.error(403, "Forbidden");
+    assert_eq!(post(&format!("http://{}", server.addr)).send().await.status, 201);
+    let upgrade = server.get("/v1/contexts").header("cookie", cookie).header("upgrade", "websocket");
+    upgrade.header("connection", "upgrade").send().await.error(403, "Forbidden");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn someone_without_the_token_sees_where_to_get_it() {
+    let server = locked().await;
+    for path in ["/", "/?token=wrong"] {
+        let reply = server.get(path).send().await;
+        assert_eq!((reply.status, reply.header("set-cookie")), (401, None));
+        assert!(reply.header("content-type").unwrap().starts_with("text/html"));
+        assert!(reply.text().contains("turnkeep up"));
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_foreign_host_or_origin_gets_nothing() {
+    let server = locked().await;
+    let get = |path: &str| server.get(path).header("authorization", "Bearer s3cret");
+    for path in ["/healthz", "/v1/contexts", "/?token=s3cret"] {
+        get(path).header("host", "evil.example").send().await.error(403, "Forbidden");
+        get(path).header("origin", "https://evil.example").send().await.error(403, "Forbidden");
+        get(path).header("origin", "null").send().await.error(403, "Forbidden");
+    }
+    assert_eq!(get("/v1/contexts").header("host", "localhost").send().await.status, 200);
+    let reply = get("/v1/contexts").header("host", "a").header("host", "b").send().await;
+    reply.error(400, "BadRequest");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_listed_origin_is_answered_and_told_what_it_may_send() {
+    let server = locked().await;
+    let origin = "https://app.example";
+    let preflight = server.call("OPTIONS", "/v1/contexts").header("origin", origin);
+    let preflight = preflight.header("access-control-request-method", "POST").send().await;
+    assert_eq!((preflight.status, preflight.header("access-control-allow-origin")), (204, Some(origin)));
+    assert!(preflight.header("access-control-allow-headers").unwrap().contains("authorization"));
+    let evil = server.call("OPTIONS", "/v1/contexts").header("origin", "https://evil.example");
+    let evil = evil.header("access-control-request-method", "POST").send().await;
+    evil.error(403, "Forbidden");
+    assert_eq!(evil.header("access-control-allow-origin"), None);
+    let reply = server
+        .get("/v1/contexts")
+        .header("origin", origin)
+        .header("authorization", "Bearer s3cret")
+        .send()
+        .await;
+    assert_eq!((reply.status, reply.header("access-control-allow-origin")), (200, Some(origin)));
+    assert_eq!(reply.header("vary"), Some("Origin"));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn without_auth_other_sites_are_still_refused() {
+    let server = Server::start().await;
+    assert_eq!(server.get("/v1/contexts").send().await.status, 200);
+    server.get("/v1/contexts").header("sec-fetch-site", "cross-site").send().await.error(403, "Forbidden");
+    assert_eq!(server.get("/v1/contexts").header("sec-fetch-site", "same-origin").send().await.status, 200);
+    assert_eq!(server.get("/?token=any").send().await.status, 303);
+    server.stop().await;
+}

@@ -1,0 +1,155 @@
+//! Bounds: sizes, nesting, routes, methods, connections, patience.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::client::{Server, within};
+
+/// Everything that the server says to these bytes, until it closes.
+async fn raw(server: &Server, bytes: &[u8]) -> String {
+    let mut stream = TcpStream::connect(server.addr).await.unwrap();
+    stream.write_all(bytes).await.unwrap();
+    let mut answer = Vec::new();
+    // A reset after the answer is as good as a close.
+    drop(within(stream.read_to_end(&mut answer)).await);
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[tokio::test]
+async fn unknown_routes_and_methods_have_the_error_form() {
+    let server = Server::start().await;
+    for path in
+        ["/nowhere", "/v1", "/v1/contexts/", "/v1/turns", "/v1/registry/bundles/", "/v1/contexts/1/2/3"]
+    {
+        server.get(path).send().await.error(404, "NotFound");
+    }
+    for (method, path) in
+        [("DELETE", "/v1/contexts"), ("POST", "/v1/stats"), ("BREW", "/healthz"), ("PUT", "/v1/turns/1")]
+    {
+        let reply = server.call(method, path).send().await;
+        reply.error(405, "MethodNotAllowed");
+        assert!(reply.header("allow").is_some(), "{method} {path}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_body_over_the_limit_is_refused_whether_announced_or_not() {
+    let server = Server::with(|config| config.limits.http_body_bytes_max = 1000).await;
+    let body = json!({"labels": {"a": "x".repeat(1000)}}).to_string();
+    let details = server.call("POST", "/v1/contexts").body(body.clone()).send().await.error(413, "TooLarge");
+    assert_eq!((&details["limit"], &details["actual"]), (&json!(1000), &json!(body.len())));
+    let head =
+        format!("POST /v1/contexts HTTP/1.1\r\nhost: {}\r\ntransfer-encoding: chunked\r\n\r\n", server.addr);
+    let chunks = format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
+    let answer = raw(&server, format!("{head}{chunks}").as_bytes()).await;
+    assert!(answer.starts_with("HTTP/1.1 413 ") && answer.contains("TooLarge"), "{answer}");
+    assert_eq!(server.store.stats().contexts, 0);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn deep_json_is_over_a_limit() {
+    let server = Server::start().await;
+    let context = server.context().await;
+    let deep = format!("{{\"data\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
+    let reply = server.call("POST", &format!("/v1/contexts/{context}/turns")).body(deep).send().await;
+    reply.error(413, "TooLarge");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn bytes_that_are_no_http_end_only_their_own_connection() {
+    let server = Server::start().await;
+    for bytes in [
+        &b"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"[..],
+        b"GET\r\n\r\n",
+        b"\xff\xfe\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+    ] {
+        let answer = raw(&server, bytes).await;
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    }
+    let endless = [b"GET / HTTP/1.1\r\nx: ".as_slice(), &vec![b'y'; 1 << 20]].concat();
+    let answer = raw(&server, &endless).await;
+    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431 "), "{answer}");
+    assert_eq!(server.get("/healthz").send().await.status, 200);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_request_without_a_host_is_refused() {
+    let server = Server::start().await;
+    let answer = raw(&server, b"GET /healthz HTTP/1.1\r\nconnection: close\r\n\r\n").await;
+    assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("names no host"), "{answer}");
+    let answer = raw(
+        &server,
+        b"GET http://evil.example/healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n",
+    )
+    .await;
+    assert!(answer.starts_with("HTTP/1.1 403 "), "the request line's host counts: {answer}");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn whoever_is_half_open_or_stalls_is_given_up() {
+    let server = Server::with(|config| {
+        config.timeouts.http_head = Duration::from_millis(20);
+        config.timeouts.http_body_stall = Duration::from_millis(20);
+    })
+    .await;
+    assert_eq!(raw(&server, b"").await, "");
+    let cut = raw(&server, b"GET /healthz HT").await;
+    assert!(cut.is_empty() || cut.starts_with("HTTP/1.1 4"), "{cut}");
+    let head = format!("POST /v1/contexts HTTP/1.1\r\nhost: {}\r\ncontent-length: 10\r\n\r\n{{", server.addr);
+    let answer = raw(&server, head.as_bytes()).await;
+    assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("stopped arriving"), "{answer}");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn connections_beyond_the_limit_hear_so() {
+    let server = Server::with(|config| config.connections_max = Some(1)).await;
+    let held = TcpStream::connect(server.addr).await.unwrap();
+    let answer = within(async {
+        loop {
+            let answer =
+                raw(&server, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await;
+            if !answer.starts_with("HTTP/1.1 200 ") {
+                return answer;
+            }
+        }
+    })
+    .await;
+    assert!(
+        answer.is_empty() || (answer.starts_with("HTTP/1.1 503 ") && answer.contains("Unavailable")),
+        "{answer}"
+    );
+    drop(held);
+    within(async {
+        while raw(&server, b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+            .await
+            .is_empty()
+        {}
+    })
+    .await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_connection_is_kept_for_the_next_request_and_closed_at_shutdown() {
+    let server = Server::start().await;
+    let mut stream = TcpStream::connect(server.addr).await.unwrap();
+    let request = format!("GET /healthz HTTP/1.1\r\nhost: {}\r\n\r\n", server.addr);
+    for _ in 0..3 {
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = vec![0; 4096];
+        let len = within(stream.read(&mut answer)).await.unwrap();
+        assert!(String::from_utf8_lossy(&answer[..len]).starts_with("HTTP/1.1 200 "));
+    }
+    server.stop().await;
+    assert_eq!(within(stream.read(&mut [0; 16])).await.unwrap(), 0);
+}

@@ -1,0 +1,58 @@
+//! The server about itself: health, stats, metrics, status page, export.
+
+use serde_json::json;
+
+use crate::client::Server;
+
+#[tokio::test]
+async fn health_says_ok_and_the_version() {
+    let server = Server::start().await;
+    assert_eq!(server.read("/healthz").await, json!({"status": "ok", "version": env!("CARGO_PKG_VERSION")}));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn stats_and_metrics_count_what_happened() {
+    let server = Server::with_messages().await;
+    let context = server.context().await;
+    server.say(&context, "one").await;
+    server.say(&context, "one").await;
+    server.get("/v1/contexts/99").send().await.error(404, "NotFound");
+    let stats = server.read("/v1/stats").await;
+    for (name, expect) in
+        [("turns", 2), ("contexts", 1), ("blobs", 1), ("bundles", 1), ("types", 1), ("events", 4)]
+    {
+        assert_eq!(stats[name], expect, "{name}");
+    }
+    assert_eq!((&stats["poisoned"], &stats["connections"]), (&json!(false), &json!(1)));
+    let metrics = server.get("/metrics").send().await;
+    assert!(metrics.header("content-type").unwrap().starts_with("application/openmetrics-text"));
+    let text = metrics.text();
+    for line in [
+        "turnkeep_turns_total 2",
+        "turnkeep_connections 1",
+        "turnkeep_poisoned 0",
+        "turnkeep_http_requests_total{route=\"/v1/contexts/{context_id}/turns\",method=\"POST\",status=\"201\"} 2",
+        "turnkeep_http_requests_total{route=\"/v1/contexts/{context_id}\",method=\"GET\",status=\"404\"} 1",
+        "# EOF",
+    ] {
+        assert!(text.lines().any(|known| known == line), "{line} in\n{text}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn the_status_page_shows_the_store_and_escapes_what_is_not_ours() {
+    let server = Server::start().await;
+    let labels = json!({"labels": {"<b>": "\"><script>alert(1)</script>"}});
+    server.post("/v1/contexts", &labels).send().await;
+    let page = server.get("/").send().await;
+    assert_eq!(page.status, 200);
+    assert!(page.header("content-security-policy").unwrap().starts_with("default-src 'none'"));
+    let text = page.text();
+    assert!(text.contains("ctx:1") && text.contains(&server.addr.to_string()));
+    assert!(text.contains("/data/&lt;turnkeep&gt;"));
+    assert!(!text.contains("<script") && text.contains("&lt;script&gt;"));
+    assert!(!text.contains("http://") && !text.contains("https://"), "it loads nothing from elsewhere");
+    server.stop().await;
+}

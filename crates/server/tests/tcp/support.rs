@@ -1,0 +1,194 @@
+//! A server on a store in memory, and a peer that speaks frames to it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use turnkeep_journal::MemoryStorage;
+use turnkeep_server::{Running, ServerConfig, serve};
+use turnkeep_store::{Options, Store};
+use turnkeep_types::{BlobHash, Compression, ContextId, ManualClock, Timestamp, TurnId};
+use turnkeep_wire::message::{
+    AppendTurn, ContextHead, CreateContext, ItemForm, Request, Response, SentTurn, TurnAck,
+};
+use turnkeep_wire::{Frame, Text};
+
+pub(crate) struct Server {
+    pub(crate) addr: SocketAddr,
+    running: Running,
+    store: Store,
+}
+
+impl Server {
+    pub(crate) async fn start() -> Self {
+        Self::start_with(|_| {}).await
+    }
+
+    pub(crate) async fn start_with(change: impl FnOnce(&mut ServerConfig)) -> Self {
+        let clock = Arc::new(ManualClock::new(Timestamp(1_766_174_400_000)));
+        let storage = Arc::new(MemoryStorage::new());
+        let store = Store::open(storage, &Options::default(), clock).unwrap();
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let mut config = ServerConfig { tcp_addr: any, http_addr: any, ..ServerConfig::default() };
+        change(&mut config);
+        let running = serve(config, store.clone()).await.unwrap();
+        Self { addr: running.tcp_addr(), running, store }
+    }
+
+    pub(crate) async fn connect(&self) -> Peer {
+        Peer::connect(self.addr).await
+    }
+
+    pub(crate) async fn stop(self) {
+        self.running.shutdown().await;
+        let store = self.store;
+        tokio::task::spawn_blocking(move || store.close()).await.unwrap();
+    }
+}
+
+pub(crate) struct Peer {
+    stream: TcpStream,
+    input: BytesMut,
+    last_id: u64,
+}
+
+impl Peer {
+    pub(crate) async fn connect(addr: SocketAddr) -> Self {
+        let stream = TcpStream::connect(addr).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self { stream, input: BytesMut::new(), last_id: 0 }
+    }
+
+    pub(crate) async fn send_bytes(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).await.unwrap();
+    }
+
+    /// Ends this side's half of the connection.
+    pub(crate) async fn finish_sending(&mut self) {
+        self.stream.shutdown().await.unwrap();
+    }
+
+    pub(crate) async fn send(&mut self, request: &Request) -> u64 {
+        self.last_id += 1;
+        let mut out = BytesMut::new();
+        request.encode(self.last_id, &mut out);
+        self.send_bytes(&out).await;
+        self.last_id
+    }
+
+    /// The next frame, or none when the server has ended the connection.
+    pub(crate) async fn frame(&mut self) -> Option<Frame> {
+        loop {
+            if let Some(frame) = Frame::take(&mut self.input, 80 << 20).unwrap() {
+                return Some(frame);
+            }
+            match self.stream.read_buf(&mut self.input).await {
+                Ok(0) | Err(_) => return None,
+                Ok(_) => {}
+            }
+        }
+    }
+
+    pub(crate) async fn receive(&mut self) -> (u64, Response) {
+        self.receive_as(ItemForm::Plain).await
+    }
+
+    pub(crate) async fn receive_as(&mut self, form: ItemForm) -> (u64, Response) {
+        let frame = self.frame().await.expect("an answer, not the connection's end");
+        (frame.header.req_id, Response::decode(frame, form).unwrap())
+    }
+
+    pub(crate) async fn ask(&mut self, request: &Request) -> Response {
+        let sent = self.send(request).await;
+        let (req_id, response) = self.receive_as(request.item_form()).await;
+        assert_eq!(req_id, sent);
+        response
+    }
+
+    /// Asks for something that must fail, and gives the status.
+    pub(crate) async fn ask_in_vain(&mut self, request: &Request) -> u32 {
+        status(&self.ask(request).await)
+    }
+
+    pub(crate) async fn new_context(&mut self) -> ContextId {
+        match self.ask(&Request::CreateContext(CreateContext::default())).await {
+            Response::ContextCreated(head) => head.context,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) async fn append(&mut self, append: AppendTurn) -> TurnAck {
+        match self.ask(&Request::AppendTurn(append)).await {
+            Response::TurnAppended(ack) => ack,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Asks for a head on a connection that may be refused, or be gone already.
+    pub(crate) async fn try_head(&mut self, context: ContextId) -> Option<Response> {
+        let mut out = BytesMut::new();
+        Request::GetHead(context).encode(1, &mut out);
+        self.stream.write_all(&out).await.ok()?;
+        Response::decode(self.frame().await?, ItemForm::Plain).ok()
+    }
+
+    pub(crate) async fn head(&mut self, context: ContextId) -> ContextHead {
+        match self.ask(&Request::GetHead(context)).await {
+            Response::Head(head) => head,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+pub(crate) fn status(response: &Response) -> u32 {
+    match response {
+        Response::Error(failure) => failure.status,
+        other => panic!("an error was expected, not {other:?}"),
+    }
+}
+
+pub(crate) fn context(number: u64) -> ContextId {
+    ContextId::new(number).unwrap()
+}
+
+pub(crate) fn turn(number: u64) -> TurnId {
+    TurnId::new(number).unwrap()
+}
+
+pub(crate) fn sent(payload: impl Into<Bytes>) -> SentTurn {
+    let payload = payload.into();
+    SentTurn {
+        type_id: Text::from("com.example.Message"),
+        type_version: 1,
+        encoding: 1,
+        compression: Compression::None,
+        raw_len: u32::try_from(payload.len()).unwrap(),
+        hash: BlobHash::of(&payload),
+        payload,
+    }
+}
+
+pub(crate) fn append(context: ContextId, payload: impl Into<Bytes>) -> AppendTurn {
+    AppendTurn {
+        context,
+        parent: None,
+        turn: sent(payload),
+        key: Bytes::new(),
+        fs_root: None,
+        expected_head: None,
+    }
+}
+
+/// Bytes that do not compress.
+pub(crate) fn noise(len: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()[3]
+    };
+    (0..len).map(|_| next()).collect()
+}

@@ -1,0 +1,163 @@
+//! Bytes that no honest writer sends.
+
+use super::super::fuzz::project_any;
+use super::*;
+
+#[track_caller]
+fn refused(payload: &[u8]) -> DecodeFault {
+    let error = show(&Options::default(), payload).unwrap_err();
+    assert_eq!((error.code(), error.status()), ("DecodeError", 500));
+    match error {
+        ProjectionError::Decode(fault) => fault,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_is_no_payload_is_a_decode_error() {
+    assert_eq!(refused(&[]), DecodeFault::Empty);
+    assert_eq!(refused(&array(&[])), DecodeFault::NotAMap { found: "an array" });
+    assert_eq!(refused(&nil()), DecodeFault::NotAMap { found: "nil" });
+    assert_eq!(refused(&[0x80, 0xc0]), DecodeFault::Trailing { offset: 1, bytes: 1 });
+    assert_eq!(refused(&[0x81, 0x01]), DecodeFault::Truncated { offset: 2 });
+    assert_eq!(refused(&[0x81, 0x0d, 0xa5, b'a']), DecodeFault::Truncated { offset: 2 });
+    assert_eq!(refused(&[0x81, 0x01, 0xc1]), DecodeFault::Reserved { offset: 2 });
+    assert_eq!(refused(&[0x81, 0x63, 0xc1]), DecodeFault::Reserved { offset: 2 });
+    let other = project(sample_registry(), &sample_type(), 2, &[0x80], &Options::default());
+    assert_eq!(other, Err(DecodeFault::Encoding(2).into()));
+}
+
+#[test]
+fn declared_lengths_are_believed_only_as_far_as_the_bytes_reach() {
+    for head in [
+        &[0xdf, 0xff, 0xff, 0xff, 0xff][..],
+        &[0x81, 0x14, 0xdd, 0xff, 0xff, 0xff, 0xff],
+        &[0x81, 0x0f, 0xdd, 0xff, 0xff, 0xff, 0xff],
+        &[0x81, 0x14, 0xc6, 0xff, 0xff, 0xff, 0xff],
+        &[0x81, 0x0d, 0xdb, 0xff, 0xff, 0xff, 0xff],
+        &[0x81, 0x14, 0xc9, 0xff, 0xff, 0xff, 0xff, 0x01],
+        &[0x81, 0x63, 0xdf, 0xff, 0xff, 0xff, 0xff],
+    ] {
+        assert!(matches!(refused(head), DecodeFault::Truncated { .. }), "{head:x?}");
+    }
+}
+
+/// A payload whose containers nest `depth` levels, itself included, under a tag.
+fn nested(tag: u64, depth: usize) -> Vec<u8> {
+    let mut value = nil();
+    for _ in 1..depth {
+        value = array(&[value]);
+    }
+    tagged(&[(tag, &value)])
+}
+
+#[test]
+fn nesting_is_bounded_wherever_it_is() {
+    for tag in [20, 99, 7] {
+        assert!(show(&Options::default(), &nested(tag, 128)).is_ok());
+        assert!(matches!(refused(&nested(tag, 129)), DecodeFault::TooDeep { .. }));
+    }
+    let mut key = nil();
+    for _ in 0..127 {
+        key = map(&[(key, nil())]);
+    }
+    assert!(show(&Options::default(), &map(&[(key.clone(), nil())])).is_ok());
+    let deeper = map(&[(map(&[(key, nil())]), nil())]);
+    assert!(matches!(refused(&deeper), DecodeFault::TooDeep { .. }));
+    let mut hostile = vec![0x81, 0x14];
+    hostile.extend(std::iter::repeat_n(0x91, 1 << 20));
+    assert!(matches!(refused(&hostile), DecodeFault::TooDeep { .. }));
+}
+
+#[test]
+fn a_typed_blob_counts_towards_the_nesting_around_it() {
+    let mut payload = tagged(&[(1, &boolean(true))]);
+    for _ in 0..100 {
+        let blob = tagged(&[(1, &text("test.Everything")), (2, &int(2)), (3, &bin(&payload))]);
+        payload = tagged(&[(19, &blob)]);
+    }
+    let shown = show(&Options::default(), &payload).unwrap();
+    assert!(shown.data.contains("nests deeper"), "the blob too deep is shown with its error");
+    assert_eq!(shown.data.matches("\"data\"").count(), 63);
+}
+
+#[test]
+fn nested_keys_do_not_multiply() {
+    let mut key = text("\"");
+    for _ in 0..100 {
+        key = map(&[(key, text("\""))]);
+    }
+    let payload = tagged(&[(20, &map(&[(key, nil())]))]);
+    let shown = show(&Options::default(), &payload).unwrap();
+    assert!(shown.data.len() < 2 * payload.len());
+}
+
+#[test]
+fn warnings_are_bounded() {
+    let strings = array(&vec![text("x"); 5000]);
+    let shown = show(&Options::default(), &tagged(&[(15, &strings)])).unwrap();
+    assert_eq!(shown.warnings.len(), 65);
+    assert_eq!(shown.warnings[64].message, "4936 more warnings are left out");
+    let long = map(&[(text(&"k".repeat(100_000)), raw_str(&[0xff]))]);
+    let shown = show(&Options::default(), &tagged(&[(20, &long)])).unwrap();
+    assert!(shown.warnings[0].path.len() < 1100);
+}
+
+#[test]
+fn long_names_cannot_make_endless_text_of_few_bytes() {
+    let name = "n".repeat(512);
+    let bundle = json!({ "registry_version": 1, "bundle_id": "b", "types": {
+        "Leaf": { "versions": { "1": { "fields": { "1": { "name": name, "type": "u8" } } } } },
+        "Root": { "versions": { "1": { "fields": { "1": { "name": "a", "type": "array", "items": "Leaf" } } } } },
+    } });
+    let mut registry = Registry::default();
+    registry.put("b", bundle.to_string().as_bytes()).unwrap();
+    let mut payload = vec![0x81, 0x01, 0xdd, 0x00, 0x04, 0x00, 0x00];
+    payload.extend([0x81, 0x01, 0x01].repeat(0x4_0000));
+    let shown = project(&registry, &TypeRef::new("Root", 1), 1, &payload, &Options::default());
+    let error = shown.unwrap_err();
+    assert_eq!((error.code(), error.status()), ("TooLarge", 413));
+}
+
+#[test]
+fn arbitrary_bytes_are_json_or_refused() {
+    let seeds = [
+        map(&[]),
+        nested(20, 20),
+        tagged(&[(19, &tagged(&[(1, &text("test.Link")), (2, &int(1)), (3, &bin(&nested(3, 3)))]))]),
+        tagged(&[(16, &array(&[tagged(&[(1, &text("é"))])])), (22, &int(3)), (24, &int(1)), (24, &int(2))]),
+        tagged(&[(17, &map(&[(text("a"), nil())])), (18, &map(&[(int(1), array(&[bin(&[1])]))]))]),
+    ];
+    let mut random = 88_172_645_463_325_252_u64;
+    let mut next = |below: usize| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        usize::try_from(random >> 11).unwrap() % below
+    };
+    for round in 0..60_000 {
+        let mut bytes = seeds[round % seeds.len()].clone();
+        for _ in 0..=next(4) {
+            let at = next(bytes.len());
+            match next(3) {
+                0 => bytes[at] = u8::try_from(next(256)).unwrap(),
+                1 => bytes.insert(at, u8::try_from(next(256)).unwrap()),
+                _ => bytes.truncate(at.max(1)),
+            }
+        }
+        project_any(&bytes);
+    }
+}
+
+#[test]
+fn every_prefix_of_a_payload_is_refused() {
+    let payload = tagged(&[
+        (13, &text("text")),
+        (16, &array(&[tagged(&[(1, &text("a"))])])),
+        (99, &map(&[(text("k"), bin(&[1, 2, 3]))])),
+    ]);
+    for cut in 0..payload.len() {
+        refused(&payload[..cut]);
+    }
+    show(&Options::default(), &payload).unwrap();
+}
