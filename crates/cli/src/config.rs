@@ -27,11 +27,11 @@ pub(crate) const DATA_DIR: &str = "data_dir";
 /// Where a command finds its store. These flags work on every command.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ReachFlags {
-    /// Data directory [default: $XDG_DATA_HOME/turnkeep]
     #[arg(id = DATA_DIR, long = "data", value_name = "DIR", help_heading = "Global options")]
+    #[arg(help = "Data directory [default: $XDG_DATA_HOME/turnkeep]")]
     pub(crate) data: Option<PathBuf>,
-    /// HTTP address of a running server, such as 127.0.0.1:9010 or https://host:9010
     #[arg(long, value_name = "ADDR", global = true, help_heading = "Global options")]
+    #[arg(help = "HTTP address of a running server, such as 127.0.0.1:9010 or https://host:9010")]
     pub(crate) server: Option<String>,
     /// Token for --server [default: the file `token` in the data directory]
     #[arg(
@@ -45,8 +45,8 @@ pub(crate) struct ReachFlags {
     /// PEM file of the authority that signed the server's certificate
     #[arg(long, value_name = "FILE", global = true, help_heading = "Global options")]
     pub(crate) tls_ca: Option<PathBuf>,
-    /// Configuration file [default: $XDG_CONFIG_HOME/turnkeep/config.toml]
     #[arg(long, value_name = "FILE", global = true, help_heading = "Global options")]
+    #[arg(help = "Configuration file [default: $XDG_CONFIG_HOME/turnkeep/config.toml]")]
     pub(crate) config: Option<PathBuf>,
 }
 
@@ -100,7 +100,8 @@ pub(crate) struct Config {
     pub(crate) tls_key: Setting<Option<PathBuf>>,
     pub(crate) allow_host: Setting<Vec<String>>,
     pub(crate) allow_origin: Setting<Vec<String>>,
-    pub(crate) limits: Setting<Limits>,
+    pub(crate) limits: Limits,
+    raw_limits: file::RawLimits,
 }
 
 /// The environment as a function, so that tests can give their own.
@@ -118,10 +119,7 @@ impl Config {
         let must_exist = reach.config.is_some() || env("TURNKEEP_CONFIG").is_some();
         let raw = file::read(&path, must_exist)?;
         let from = Sources { env, file: &path };
-        let limits = match raw.limits {
-            Some(limits) => Setting::new(limits.over(Limits::default()), Source::File(path.clone())),
-            None => Setting::new(Limits::default(), Source::Default),
-        };
+        let raw_limits = raw.limits.unwrap_or_default();
         let config = Self {
             data: from.path("data", reach.data.clone(), raw.data)?.or_else(|| default_data(env))?,
             server: from.text("server", reach.server.clone(), raw.server).optional(),
@@ -138,7 +136,8 @@ impl Config {
             tls_key: from.path("tls-key", serve.tls_key.clone(), raw.tls_key)?.optional(),
             allow_host: from.list("allow-host", &serve.allow_host, raw.allow_host),
             allow_origin: from.list("allow-origin", &serve.allow_origin, raw.allow_origin),
-            limits,
+            limits: raw_limits.over(&Limits::default()),
+            raw_limits,
             file: path.clone(),
         };
         config.check()?;
@@ -154,7 +153,16 @@ impl Config {
     }
 
     /// Every setting as its name, its text and where it came from. The token's text is never shown.
-    pub(crate) fn rows(&self) -> Vec<(&'static str, String, &Source)> {
+    pub(crate) fn rows(&self) -> Vec<(&'static str, String, Source)> {
+        let limits = self.raw_limits.rows(&self.limits).into_iter().map(|(name, value, set)| {
+            let source = if set { Source::File(self.file.clone()) } else { Source::Default };
+            (name, value.to_string(), source)
+        });
+        let settings = self.settings().into_iter().map(|(name, value, source)| (name, value, source.clone()));
+        settings.chain(limits).collect()
+    }
+
+    fn settings(&self) -> Vec<(&'static str, String, &Source)> {
         let token = self.token.as_ref().map(|token| token.as_ref().map(|_| "(set)".to_owned()));
         vec![
             ("data", setting::path_text(&self.data.value), &self.data.source),

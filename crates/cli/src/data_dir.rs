@@ -48,6 +48,11 @@ impl DataDir {
         self.path.is_dir()
     }
 
+    /// Whether a store was ever started here, even if nothing was written to it.
+    pub(crate) fn is_store(&self) -> bool {
+        self.has_log() || self.path.join("token").is_file()
+    }
+
     /// Whether a log is there.
     pub(crate) fn has_log(&self) -> bool {
         self.path.join("log").is_dir()

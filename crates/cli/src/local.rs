@@ -111,7 +111,7 @@ fn server_config(config: &Config) -> ServerConfig {
         allow_origins: config.allow_origin.value.clone(),
         tls: files.map(|(cert, key)| TlsFiles { cert, key }),
         strict_types: config.strict_types.value,
-        limits: config.limits.value.clone(),
+        limits: config.limits.clone(),
         data_dir: config.data.value.display().to_string(),
         ..ServerConfig::default()
     }

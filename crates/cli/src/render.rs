@@ -12,7 +12,7 @@ pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         if (c.is_control() && c != '\t') || is_bidi_control(c) {
-            shown.push_str(&format!("\\u{{{:x}}}", u32::from(c)));
+            shown.extend(c.escape_unicode());
         } else {
             shown.push(c);
         }

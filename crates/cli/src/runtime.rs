@@ -3,8 +3,8 @@
 
 use anyhow::{Context, Result};
 
-/// Runs a command to its end.
-pub(crate) fn block_on(command: impl Future<Output = Result<()>>) -> Result<()> {
+/// Runs a command, or a part of one, to its end.
+pub(crate) fn block_on<T>(command: impl Future<Output = Result<T>>) -> Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.context("cannot start the runtime")?.block_on(command)
 }

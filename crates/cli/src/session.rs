@@ -47,7 +47,7 @@ impl Session {
         if let Some(session) = Self::running(config, &dir).await? {
             return Ok(session);
         }
-        if need == Need::Read && !dir.has_log() {
+        if need == Need::Read && !dir.is_store() {
             return Err(dir.missing());
         }
         let local = Local::start(config, &dir).await?;

@@ -1,7 +1,5 @@
 //! The benchmark works: every measurement runs once, tiny. What it measures is not looked at.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::process::Command;
 
 #[test]

@@ -131,3 +131,26 @@ fn strict_types_and_no_auth_do_what_they_say() {
         ",
     );
 }
+
+#[test]
+fn with_tls_commands_trust_the_certificate_that_the_server_shows() {
+    let sandbox = Sandbox::new();
+    let files = concat!(env!("CARGO_MANIFEST_DIR"), "/../server/tests/http/tls");
+    let (cert, key) = (format!("{files}/cert.pem"), format!("{files}/key.pem"));
+    let server = sandbox.up(&["--tls-cert", &cert, "--tls-key", &key]);
+    assert!(server.said["link"].as_str().unwrap().starts_with("https://127.0.0.1:"));
+    let sandbox = sandbox.with_turns();
+    check(
+        &sandbox.transcript("log 1 --oneline --graph -n 1"),
+        "
+        $ log 1 --oneline --graph -n 1
+        * 2 (ctx:1) com.example.Message@1 role=assistant text=Rayleigh scattering.
+        ",
+    );
+    let token = std::fs::read_to_string(sandbox.data().join("token")).unwrap();
+    let address = format!("https://{}", server.http());
+    let named = ["--server", &address, "--tls-ca", &cert, "--token", token.trim(), "stats", "--json"];
+    assert_eq!(Sandbox::new().json(&named, "")["turns"], 2);
+    let untrusted = Sandbox::new().output(&["--server", &address, "stats"], b"");
+    assert_eq!(untrusted.status.code(), Some(2));
+}

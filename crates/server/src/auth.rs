@@ -57,17 +57,26 @@ impl fmt::Debug for Token {
     }
 }
 
+/// What a request asks for, as far as the rules tell apart.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Ask {
+    /// To read: GET and HEAD.
+    #[default]
+    Read,
+    /// To change something: every other method.
+    Change,
+    /// To go on in another protocol, such as WebSocket.
+    Upgrade,
+    /// A browser's question before a cross-origin request.
+    Preflight,
+}
+
 /// What of a request's head decides about it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Facts<'a> {
     /// Whether the route is open to everyone who names the right host.
     pub(crate) open: bool,
-    /// Whether the method may change something: neither GET nor HEAD.
-    pub(crate) state_change: bool,
-    /// Whether it asks for another protocol, such as WebSocket.
-    pub(crate) upgrade: bool,
-    /// Whether it is a browser's question before a cross-origin request.
-    pub(crate) preflight: bool,
+    pub(crate) ask: Ask,
     pub(crate) host: Option<&'a str>,
     pub(crate) origin: Option<&'a str>,
     pub(crate) fetch_site: Option<&'a str>,
@@ -158,7 +167,7 @@ impl Gate {
         if let Some(origin) = facts.origin.filter(|origin| !self.may_call(origin, host)) {
             return Err(Denied::Origin(origin.to_owned()));
         }
-        if facts.preflight {
+        if facts.ask == Ask::Preflight {
             return Ok(Pass::Preflight);
         }
         if !facts.open {
@@ -180,9 +189,7 @@ impl Gate {
             (Some(bearer), _) if owner.matches(bearer.as_bytes()) => Ok(()),
             (Some(_), _) => Err(Denied::WrongCredentials),
             (None, Some(cookie)) if !owner.matches_cookie(cookie) => Err(Denied::WrongCredentials),
-            (None, Some(_)) if facts.origin.is_none() && (facts.state_change || facts.upgrade) => {
-                Err(Denied::CookieAlone)
-            }
+            (None, Some(_)) if facts.origin.is_none() && facts.ask != Ask::Read => Err(Denied::CookieAlone),
             (None, Some(_)) => Ok(()),
             (None, None) => Err(Denied::NoCredentials),
         }

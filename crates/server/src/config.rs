@@ -97,7 +97,7 @@ impl Default for Timeouts {
         Self {
             first_frame: Duration::from_secs(10),
             frame: Duration::from_secs(30),
-            idle: Duration::from_secs(3600),
+            idle: Duration::from_hours(1),
             handshake: Duration::from_secs(10),
             http_head: Duration::from_secs(30),
             http_body_stall: Duration::from_secs(30),

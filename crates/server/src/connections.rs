@@ -41,7 +41,7 @@ impl Connections {
 pub(crate) fn file_limit() -> usize {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    if let Err(error) = setrlimit(Resource::Nofile, limit.clone()) {
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
         tracing::warn!(%error, "the file limit could not be raised");
         limit = getrlimit(Resource::Nofile);
     }

@@ -1,4 +1,4 @@
-//! Counters for `/metrics`, in the OpenMetrics text format.
+//! Counters for `/metrics`, in the `OpenMetrics` text format.
 //!
 //! What the store counts is read when it is asked for; what the server counts is counted as it
 //! happens. Labels are routes, methods and statuses of the route table, never what a caller wrote.

@@ -86,6 +86,15 @@ fn share(config: ServerConfig, store: Store, tcp_addr: SocketAddr, http_addr: So
     })
 }
 
+/// Text that a query takes as it is.
+fn percent_encode(text: &str) -> String {
+    let encode = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        other => format!("%{other:02X}"),
+    };
+    text.bytes().map(encode).collect()
+}
+
 impl Running {
     /// Where the binary protocol listens.
     pub fn tcp_addr(&self) -> SocketAddr {
@@ -103,7 +112,7 @@ impl Running {
         let scheme = if config.tls.is_some() { "https" } else { "http" };
         let token = match &config.auth {
             Auth::Off => String::new(),
-            Auth::Token(token) => format!("?token={}", token.reveal()),
+            Auth::Token(token) => format!("?token={}", percent_encode(token.reveal())),
         };
         format!("{scheme}://{}/{token}", self.shared.http_addr)
     }

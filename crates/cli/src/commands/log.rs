@@ -56,9 +56,10 @@ async fn list(http: &mut Http, args: &Args, app: &mut App) -> Result<()> {
     let mut left = args.limit.unwrap_or(u64::MAX);
     let mut before = None;
     let mut printer = Printer::new(args.oneline);
+    let context = args.context.0.to_string();
+    let head = [format!("ctx:{context}")];
     while left > 0 {
-        let page = page(http, &args.context.0.to_string(), before.as_deref(), left.min(PAGE_TURNS)).await?;
-        let head = [format!("ctx:{}", args.context.0)];
+        let page = page(http, View::of(&app.out), &context, before.as_deref(), left.min(PAGE_TURNS)).await?;
         for turn in page.turns.iter().rev() {
             let heads: &[String] = if text_of(turn, "turn_id") == page.head { &head } else { &[] };
             printer.turn(&ShownTurn { turn, heads }, None, &mut app.out)?;
@@ -84,9 +85,28 @@ struct Page {
     next: Option<String>,
 }
 
-async fn page(http: &mut Http, context: &str, before: Option<&str>, limit: u64) -> Result<Page> {
+/// What a page holds of each turn besides its content.
+#[derive(Debug, Clone, Copy)]
+enum View {
+    /// For programs: the bytes only where there is no typed content.
+    Json,
+    /// For people: the payload's hash and length too.
+    Text,
+}
+
+impl View {
+    fn of(out: &Output) -> Self {
+        if out.is_json() { Self::Json } else { Self::Text }
+    }
+}
+
+async fn page(http: &mut Http, view: View, context: &str, before: Option<&str>, limit: u64) -> Result<Page> {
+    let view = match view {
+        View::Json => "typed",
+        View::Text => "both",
+    };
     let mut call = Call::get(format!("/v1/contexts/{context}/turns"))
-        .query("view", "both")
+        .query("view", view)
         .query("include_unknown", 1)
         .query("limit", limit);
     if let Some(before) = before {

@@ -1,5 +1,7 @@
 //! `turnkeep up`: the server.
 
+use std::net::SocketAddr;
+
 use anyhow::{Context, Result};
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -36,9 +38,9 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     let local = Local::up(&config, &dir).await?;
     let note = ServerNote {
         pid: std::process::id(),
-        http: local.http_addr().to_string(),
-        tcp: local.tcp_addr().to_string(),
-        tls_cert: config.tls_cert.value.clone(),
+        http: from_here(local.http_addr()),
+        tcp: from_here(local.tcp_addr()),
+        tls_cert: config.tls_cert.value.as_deref().map(std::path::absolute).transpose()?,
     };
     let told = dir.leave_note(&note).and_then(|()| announce(&local, &config, &dir, app));
     if told.is_ok() {
@@ -52,6 +54,11 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
         () = either(&mut interrupt, &mut terminate) => {}
     }
     told
+}
+
+/// How a command on this machine reaches an address that is listened on.
+fn from_here(addr: SocketAddr) -> String {
+    if addr.ip().is_unspecified() { format!("localhost:{}", addr.port()) } else { addr.to_string() }
 }
 
 async fn either(interrupt: &mut Signal, terminate: &mut Signal) {

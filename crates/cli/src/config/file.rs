@@ -31,7 +31,7 @@ pub(super) struct RawFile {
 macro_rules! raw_limits {
     ($($name:ident),* $(,)?) => {
         /// The limits that the file may set, by the names of [`Limits`].
-        #[derive(Debug, Default, Deserialize)]
+        #[derive(Debug, Clone, Copy, Default, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub(super) struct RawLimits {
             $($name: Option<usize>,)*
@@ -39,8 +39,13 @@ macro_rules! raw_limits {
 
         impl RawLimits {
             /// These limits over the others.
-            pub(super) fn over(self, under: Limits) -> Limits {
+            pub(super) fn over(self, under: &Limits) -> Limits {
                 Limits { $($name: self.$name.unwrap_or(under.$name),)* }
+            }
+
+            /// Every limit's name, its value after all, and whether the file set it.
+            pub(super) fn rows(self, resolved: &Limits) -> Vec<(&'static str, usize, bool)> {
+                vec![$((concat!("limits.", stringify!($name)), resolved.$name, self.$name.is_some()),)*]
             }
         }
     };

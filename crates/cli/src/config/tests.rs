@@ -75,7 +75,13 @@ fn the_token_is_never_shown() {
 #[test]
 fn limits_of_the_file_replace_only_what_they_name() {
     let config = resolve(Case { file: "[limits]\nkey_bytes_max = 7", ..Case::default() }).unwrap();
-    assert_eq!(config.limits.value, Limits { key_bytes_max: 7, ..Limits::default() });
+    assert_eq!(config.limits, Limits { key_bytes_max: 7, ..Limits::default() });
+    check(
+        Case { file: "[limits]\nkey_bytes_max = 7", ..Case::default() },
+        "limits.key_bytes_max",
+        "7 (file)",
+    );
+    check(Case::default(), "limits.key_bytes_max", "1024 (default)");
 }
 
 #[test]

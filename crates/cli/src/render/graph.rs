@@ -31,24 +31,19 @@ impl Graph {
         let first = self.row(Some(lane), '*');
         self.set(lane, None);
         let joined = parent.and_then(|parent| self.lanes.iter().position(|waits| *waits == Some(parent)));
-        match joined {
-            // The lane on the left goes on and waits; the one on the right bends towards it.
-            Some(other) => {
-                let (left, right) = (other.min(lane), other.max(lane));
-                self.set(other, None);
-                self.set(left, parent);
-                let rest = self.row(Some(right), '|');
-                let joins = self.joins(left, right);
-                self.trim();
-                Margin { first, rest, joins }
-            }
-            None => {
-                self.set(lane, parent);
-                self.trim();
-                let rest = self.row(None, ' ');
-                Margin { first, rest, joins: Vec::new() }
-            }
-        }
+        let Some(other) = joined else {
+            self.set(lane, parent);
+            self.trim();
+            return Margin { first, rest: self.row(None, ' '), joins: Vec::new() };
+        };
+        // The lane on the left goes on and waits; the one on the right bends towards it.
+        let (left, right) = (other.min(lane), other.max(lane));
+        self.set(other, None);
+        self.set(left, parent);
+        let rest = self.row(Some(right), '|');
+        let joins = self.joins(left, right);
+        self.trim();
+        Margin { first, rest, joins }
     }
 
     fn set(&mut self, lane: usize, waits: Option<TurnId>) {

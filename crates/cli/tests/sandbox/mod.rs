@@ -1,6 +1,7 @@
 //! A place to run the real binary: a home of its own, and transcripts that read the same every time.
 
-use std::io::{BufRead, BufReader, Write};
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 
@@ -67,11 +68,11 @@ impl Sandbox {
             let (words, input) = line.split_once(" < ").unwrap_or((line, ""));
             let args: Vec<&str> = words.split(' ').collect();
             let output = self.output(&args, input.as_bytes());
-            text.push_str(&format!("$ {line}\n"));
+            writeln!(text, "$ {line}").unwrap();
             text.push_str(&String::from_utf8(output.stdout).unwrap());
             text.push_str(&String::from_utf8(output.stderr).unwrap());
             if !output.status.success() {
-                text.push_str(&format!("[{}]\n", output.status));
+                writeln!(text, "[{}]", output.status).unwrap();
             }
         }
         self.normal(&text)
@@ -106,8 +107,16 @@ impl Sandbox {
 
     /// Starts `turnkeep up` on free ports and waits until it says where it listens.
     pub(crate) fn up(&self, more: &[&str]) -> Server {
-        let args = [&["up", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--json"], more].concat();
-        let mut child = self.command(&args).stderr(Stdio::inherit()).spawn().unwrap();
+        self.start(&[&["up", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--json"], more].concat())
+    }
+
+    /// Starts it again where another one was.
+    pub(crate) fn up_at(&self, tcp: &str, http: &str) -> Server {
+        self.start(&["up", "--listen", tcp, "--http", http, "--json"])
+    }
+
+    fn start(&self, args: &[&str]) -> Server {
+        let mut child = self.command(args).stderr(Stdio::inherit()).spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         stdout.read_line(&mut line).unwrap();

@@ -23,7 +23,7 @@ fn get<'a>() -> Facts<'a> {
 }
 
 fn post<'a>() -> Facts<'a> {
-    Facts { state_change: true, ..get() }
+    Facts { ask: Ask::Change, ..get() }
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn the_address_that_a_connection_arrived_at_is_a_name_of_ours() {
 #[test]
 fn an_origin_must_be_ours_or_listed_whatever_the_credentials() {
     fn check(origin: &str, expect: bool) {
-        for facts in [get(), post(), Facts { open: true, ..get() }, Facts { preflight: true, ..get() }] {
+        for facts in [get(), post(), Facts { open: true, ..get() }, Facts { ask: Ask::Preflight, ..get() }] {
             let facts = Facts { origin: Some(origin), bearer: Some("secret"), ..facts };
             assert_eq!(with_token().decide(&facts, LOCAL).is_ok(), expect, "{facts:?}");
             assert_eq!(gate(Auth::Off).decide(&facts, LOCAL).is_ok(), expect, "{facts:?}");
@@ -83,8 +83,8 @@ fn credentials_decide_when_a_token_is_set() {
     check(get(), Err(Denied::NoCredentials));
     check(post(), Err(Denied::NoCredentials));
     check(Facts { origin: Some(OURS), ..get() }, Err(Denied::NoCredentials));
-    check(Facts { preflight: true, origin: Some(OURS), ..get() }, Ok(Pass::Preflight));
-    for facts in [get(), post(), Facts { upgrade: true, ..get() }] {
+    check(Facts { ask: Ask::Preflight, origin: Some(OURS), ..get() }, Ok(Pass::Preflight));
+    for facts in [get(), post(), Facts { ask: Ask::Upgrade, ..get() }] {
         check(Facts { bearer: Some("secret"), ..facts }, Ok(Pass::Serve));
         check(Facts { bearer: Some("secreT"), ..facts }, Err(Denied::WrongCredentials));
         check(Facts { bearer: Some("wrong"), cookie: Some(cookie), ..facts }, Err(Denied::WrongCredentials));
@@ -93,7 +93,7 @@ fn credentials_decide_when_a_token_is_set() {
     }
     check(Facts { cookie: Some(cookie), ..get() }, Ok(Pass::Serve));
     check(Facts { cookie: Some(cookie), ..post() }, Err(Denied::CookieAlone));
-    check(Facts { cookie: Some(cookie), upgrade: true, ..get() }, Err(Denied::CookieAlone));
+    check(Facts { cookie: Some(cookie), ask: Ask::Upgrade, ..get() }, Err(Denied::CookieAlone));
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub(crate) async fn get(
         let reader = Arc::clone(&shared);
         shared.blocking(move || read(&reader, hash)).await?
     };
-    Content { etag: etag(hash), media_type: BYTES, cache: IMMUTABLE, bytes }.respond(&headers)
+    Ok(Content { etag: etag(hash), media_type: BYTES, cache: IMMUTABLE, bytes }.respond(&headers))
 }
 
 /// A blob's length.

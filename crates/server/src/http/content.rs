@@ -35,9 +35,9 @@ pub(crate) struct Content {
 
 impl Content {
     /// The response to a GET with these headers: the whole, a part, or the news that nothing changed.
-    pub(crate) fn respond(self, request: &HeaderMap) -> Result<Response, ApiError> {
+    pub(crate) fn respond(self, request: &HeaderMap) -> Response {
         if let Some(response) = not_modified(request, &self.etag, self.cache) {
-            return Ok(response);
+            return response;
         }
         let len = self.bytes.len() as u64;
         let wanted =
@@ -45,10 +45,10 @@ impl Content {
         let mut response = match range(wanted, len) {
             Range::Whole => Body::from(self.bytes).into_response(),
             Range::Part { start, end } => part(&self.bytes, start, end),
-            Range::Unsatisfiable => return Ok(unsatisfiable(len)),
+            Range::Unsatisfiable => return unsatisfiable(len),
         };
         describe(&mut response, &self.etag, self.media_type, self.cache);
-        Ok(response)
+        response
     }
 }
 

@@ -44,7 +44,7 @@ pub(crate) async fn all(
     Query(query): Query<EventsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    stream(shared, None, query, &headers)
+    stream(&shared, None, query, &headers)
 }
 
 /// The events of one context: what happened to it and was appended to it, not what it inherited.
@@ -63,11 +63,11 @@ pub(crate) async fn of_context(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     shared.store.store().context(context)?;
-    stream(shared, Some(context), query, &headers)
+    stream(&shared, Some(context), query, &headers)
 }
 
 fn stream(
-    shared: Arc<Shared>,
+    shared: &Arc<Shared>,
     context: Option<ContextId>,
     query: EventsQuery,
     headers: &HeaderMap,
@@ -79,7 +79,7 @@ fn stream(
         return Err(ApiError::new(ErrorCode::Conflict, message).with("last_position", last));
     }
     let (sender, body) = ChannelBody::new(CHUNKS_MAX);
-    let feed = Feed { shared: Arc::clone(&shared), context, position: after, sender };
+    let feed = Feed { shared: Arc::clone(shared), context, position: after, sender };
     shared.spawn(feed.run());
     let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store")];
     Ok((headers, Body::new(body)).into_response())

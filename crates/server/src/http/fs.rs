@@ -42,7 +42,7 @@ pub(crate) async fn root(
     params(("turn_id" = json::Id, Path), ("path" = String, Path, description = "Segments, each percent-encoded")),
     responses(
         (status = 200, description = "A directory, a link, or a file's bytes", content(
-            (json::FsListing = "application/json"), ([u8] = "application/octet-stream"))),
+            (json::FsNode = "application/json"), ([u8] = "application/octet-stream"))),
         (status = 206, description = "The range of a file that was asked for", body = [u8], content_type = "application/octet-stream"),
         (status = 304, description = "The entity tag was known"),
     ))]
@@ -87,12 +87,12 @@ impl Place {
         })?;
         let (kind, hash) = self.walk(shared, root)?;
         let bytes = blobs::read(shared, hash)?;
-        match kind {
+        Ok(match kind {
             Kind::File => Content { etag: blobs::etag(hash), media_type: BYTES, cache: IMMUTABLE, bytes }
                 .respond(headers),
-            Kind::Directory => Ok(Json(self.listing(hash, &bytes)?).into_response()),
-            Kind::Symlink => Ok(Json(self.symlink(hash, &bytes)).into_response()),
-        }
+            Kind::Directory => Json(json::FsNode::Directory(self.listing(hash, &bytes)?)).into_response(),
+            Kind::Symlink => Json(json::FsNode::Symlink(self.symlink(hash, &bytes))).into_response(),
+        })
     }
 
     fn walk(&self, shared: &Shared, root: BlobHash) -> Result<(Kind, BlobHash), ApiError> {

@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 use turnkeep_wire::ErrorCode;
 
 use super::status_page;
-use crate::auth::{Denied, Facts, Pass};
+use crate::auth::{Ask, Denied, Facts, Pass};
 use crate::error::ApiError;
 use crate::shared::Shared;
 
@@ -53,24 +53,29 @@ fn admit(shared: &Shared, request: &Request) -> Result<Pass, Box<Response>> {
 
 fn facts<'a>(request: &'a Request, cookie_name: &str) -> Result<Facts<'a>, ApiError> {
     let (headers, uri) = (request.headers(), request.uri());
-    let method = request.method();
     let link = uri.path() == "/" && uri.query().is_some_and(|query| query.starts_with("token="));
     let bearer = one(headers, &AUTHORIZATION)?.map(|value| value.strip_prefix("Bearer ").unwrap_or_default());
     // A request line may name the host itself; then that is the host.
     let host = one(headers, &HOST)?;
     Ok(Facts {
         open: uri.path() == "/healthz" || link,
-        state_change: !matches!(*method, Method::GET | Method::HEAD),
-        upgrade: headers.contains_key(UPGRADE),
-        preflight: method == Method::OPTIONS
-            && headers.contains_key(ORIGIN)
-            && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD),
+        ask: ask(request),
         host: uri.authority().map(axum::http::uri::Authority::as_str).or(host),
         origin: one(headers, &ORIGIN)?,
         fetch_site: one(headers, &SEC_FETCH_SITE)?,
         bearer: bearer.map(str::trim),
         cookie: cookie(headers, cookie_name),
     })
+}
+
+fn ask(request: &Request) -> Ask {
+    let has = |name: HeaderName| request.headers().contains_key(name);
+    match *request.method() {
+        Method::OPTIONS if has(ORIGIN) && has(ACCESS_CONTROL_REQUEST_METHOD) => Ask::Preflight,
+        Method::GET | Method::HEAD if has(UPGRADE) => Ask::Upgrade,
+        Method::GET | Method::HEAD => Ask::Read,
+        _ => Ask::Change,
+    }
 }
 
 /// A header that may come once, as text.

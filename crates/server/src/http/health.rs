@@ -21,9 +21,10 @@ pub(crate) async fn healthz(
     State(shared): State<Arc<Shared>>,
     Query(NoQuery): Query<NoQuery>,
 ) -> (StatusCode, Json<json::Health>) {
-    let (code, status) = match shared.store.store().stats().poisoned {
-        false => (StatusCode::OK, "ok"),
-        true => (StatusCode::SERVICE_UNAVAILABLE, "read_only"),
+    let (code, status) = if shared.store.store().stats().poisoned {
+        (StatusCode::SERVICE_UNAVAILABLE, "read_only")
+    } else {
+        (StatusCode::OK, "ok")
     };
     let version = env!("CARGO_PKG_VERSION").to_owned();
     (code, Json(json::Health { status: status.to_owned(), version }))

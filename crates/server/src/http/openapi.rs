@@ -4,13 +4,15 @@ use std::sync::LazyLock;
 
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use turnkeep_wire::json;
+use serde_json::{Value, json};
+use turnkeep_wire::json as wire;
 use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{Components, ContentBuilder, Ref, Required, ResponseBuilder};
 use utoipa::{IntoParams, OpenApi};
 
+use super::blobs;
 use super::extract::Query;
 use super::query::NoQuery;
 
@@ -23,7 +25,7 @@ use super::query::NoQuery;
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     components(schemas(
-        json::ErrorReply, json::TurnAppended, json::ContextCreated, json::FsAttached, json::RegistryPut, json::FsSymlink
+        wire::ErrorReply, wire::TurnAppended, wire::ContextCreated, wire::FsAttached, wire::RegistryPut, wire::FsSymlink
     )),
     tags(
         (name = "contexts", description = "Branch heads"),
@@ -84,7 +86,7 @@ impl IntoParams for ViewParams {
 
 static DOCUMENT: LazyLock<String> = LazyLock::new(|| {
     let mut document = super::routes().into_openapi();
-    document.info.version = env!("CARGO_PKG_VERSION").to_owned();
+    env!("CARGO_PKG_VERSION").clone_into(&mut document.info.version);
     let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
     document.components.get_or_insert_with(Components::new).add_security_scheme("token", bearer);
     let paths = std::mem::take(&mut document.paths.paths);
@@ -94,21 +96,42 @@ static DOCUMENT: LazyLock<String> = LazyLock::new(|| {
         }
         document.paths.paths.insert(path.replace("{*", "{"), item);
     }
-    let mut text = document.to_pretty_json().unwrap_or_default();
-    text.push('\n');
-    text
+    let mut document = serde_json::to_value(document).unwrap_or_default();
+    correct(&mut document);
+    format!("{document:#}\n")
 });
+
+/// Corrects what the derives cannot say: our integers are unsigned, so the formats of signed ones are
+/// wrong, and bytes are no list of numbers.
+fn correct(part: &mut Value) {
+    match part {
+        Value::Object(map) => {
+            if map.get("minimum") == Some(&0.into()) {
+                map.remove("format");
+            }
+            if let Some(bytes) = map.get_mut(blobs::BYTES) {
+                *bytes = json!({"schema": {"type": "string", "format": "binary"}});
+            }
+            map.values_mut().for_each(correct);
+        }
+        Value::Array(list) => list.iter_mut().for_each(correct),
+        _ => {}
+    }
+}
 
 fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     let PathItem { get, head, post, put, patch, .. } = item;
     [get, head, post, put, patch].into_iter().flatten()
 }
 
-/// What holds for every operation: errors have one form, and all but `/healthz` needs the token.
+/// What holds for every operation: errors have one form, ids are unique, and all but `/healthz` needs the token.
 fn complete(operation: &mut Operation, path: &str) {
     let body = ContentBuilder::new().schema(Some(Ref::from_schema_name("ErrorReply"))).build();
     let error = ResponseBuilder::new().description("An error").content("application/json", body).build();
     operation.responses.responses.insert("default".to_owned(), error.into());
+    if let (Some(id), Some([tag])) = (&mut operation.operation_id, operation.tags.as_deref()) {
+        *id = format!("{tag}_{id}");
+    }
     if path != "/healthz" {
         operation.security = Some(vec![SecurityRequirement::new("token", Vec::<String>::new())]);
     }

@@ -59,7 +59,7 @@ pub(crate) async fn get_bundle(
             .with("bundle_id", id.as_str())
     })?;
     let etag = format!("\"{}\"", bundle.etag);
-    Content { etag, media_type: JSON, cache: REVALIDATE, bytes: bundle.bytes.clone() }.respond(&headers)
+    Ok(Content { etag, media_type: JSON, cache: REVALIDATE, bytes: bundle.bytes.clone() }.respond(&headers))
 }
 
 /// Every known type with its versions.
@@ -72,7 +72,7 @@ pub(crate) async fn types(
     State(shared): State<Arc<Shared>>,
     Query(NoQuery): Query<NoQuery>,
     headers: HeaderMap,
-) -> Result<Response, ApiError> {
+) -> Response {
     tagged(&shared.store.store().registry().types_json(), &headers)
 }
 
@@ -96,11 +96,11 @@ pub(crate) async fn type_version(
             .with("type_id", &*name.id)
             .with("type_version", version));
     };
-    tagged(&registry.descriptor_json(descriptor), &headers)
+    Ok(tagged(&registry.descriptor_json(descriptor), &headers))
 }
 
 /// JSON whose entity tag is the hash of its text.
-fn tagged(value: &serde_json::Value, headers: &HeaderMap) -> Result<Response, ApiError> {
+fn tagged(value: &serde_json::Value, headers: &HeaderMap) -> Response {
     let bytes = Bytes::from(value.to_string());
     Content { etag: etag(BlobHash::of(&bytes)), media_type: JSON, cache: REVALIDATE, bytes }.respond(headers)
 }

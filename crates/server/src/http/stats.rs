@@ -1,4 +1,4 @@
-//! Counters: as JSON for people and tools, as OpenMetrics for scrapers.
+//! Counters: as JSON for people and tools, as `OpenMetrics` for scrapers.
 
 use std::sync::Arc;
 

@@ -193,7 +193,7 @@ impl Display for Size {
         let Some(unit) = (power as usize).checked_sub(1).and_then(|place| units.get(place)) else {
             return write!(f, "{} B", self.0);
         };
-        let tenths = u128::from(self.0) * 10 >> (10 * power);
+        let tenths = (u128::from(self.0) * 10) >> (10 * power);
         write!(f, "{}.{} {unit}", tenths / 10, tenths % 10)
     }
 }

@@ -86,15 +86,11 @@ async fn a_range_is_a_part() {
         let call = server.get(&path(b"0123456789")).header("range", range);
         let reply = if if_range.is_empty() { call } else { call.header("if-range", if_range) }.send().await;
         assert_eq!((reply.status, reply.header("content-range")), (status, content_range), "{range}");
-        if status != 416 {
-            assert_eq!(
-                (reply.text().as_str(), reply.header("accept-ranges")),
-                (body, Some("bytes")),
-                "{range}"
-            );
-        } else {
+        if status == 416 {
             reply.error(416, "RangeNotSatisfiable");
+            return;
         }
+        assert_eq!((reply.text().as_str(), reply.header("accept-ranges")), (body, Some("bytes")), "{range}");
     };
     check("bytes=2-4", "", 206, "234", Some("bytes 2-4/10")).await;
     check("bytes=-2", "", 206, "89", Some("bytes 8-9/10")).await;

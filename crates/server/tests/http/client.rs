@@ -12,7 +12,7 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use turnkeep_journal::MemoryStorage;
+use turnkeep_journal::{MemoryStorage, Storage};
 use turnkeep_server::{Running, ServerConfig, serve};
 use turnkeep_store::{Options, Store};
 use turnkeep_types::{ManualClock, Timestamp};
@@ -61,7 +61,7 @@ impl Server {
     }
 
     /// A server on a disk that has been used before.
-    pub(crate) async fn on(disk: MemoryStorage, change: impl FnOnce(&mut ServerConfig)) -> Self {
+    pub(crate) async fn on(disk: impl Storage + 'static, change: impl FnOnce(&mut ServerConfig)) -> Self {
         let clock = Arc::new(ManualClock::new(Timestamp(NOW_MS)));
         let store = Store::open(Arc::new(disk), &Options::default(), clock).unwrap();
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
@@ -199,7 +199,7 @@ async fn open(
 
 /// A generous bound on everything that waits, so that a test fails instead of hanging.
 pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(60), future).await.expect("within a minute")
+    tokio::time::timeout(Duration::from_mins(1), future).await.expect("within a minute")
 }
 
 /// An answer.

@@ -1,5 +1,6 @@
 //! The OpenAPI document: checked in, served, and what the code does.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use serde_json::Value;
@@ -33,11 +34,13 @@ async fn the_document_is_served() {
 #[test]
 fn every_operation_describes_its_errors_and_every_reference_resolves() {
     let document = document();
+    let mut ids = HashSet::new();
     for (path, item) in document["paths"].as_object().unwrap() {
         assert!(!path.contains('*'), "{path}");
         for (method, operation) in item.as_object().unwrap() {
             assert!(operation["responses"]["default"].is_object(), "{method} {path}");
             assert_eq!(operation["security"].is_array(), path != "/healthz", "{method} {path}");
+            assert!(ids.insert(operation["operationId"].as_str().unwrap()), "{method} {path}");
             assert!(operation["summary"].is_string(), "{method} {path}");
         }
     }

@@ -116,7 +116,7 @@ fn flood(server: &Server, context: ContextId) {
     let turn = NewTurn {
         declared: TypeRef::new("com.example.Flood", 1),
         encoding: 1,
-        payload: NewBlob::from_raw(Bytes::new()),
+        payload: NewBlob::from_raw(Bytes::new(), 0).unwrap(),
         fs_root: None,
     };
     for _ in 0..40 {

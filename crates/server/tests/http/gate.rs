@@ -59,6 +59,14 @@ async fn the_link_buys_a_cookie_for_the_browser() {
 }
 
 #[tokio::test]
+async fn the_link_opens_whatever_the_token_is() {
+    let server = Server::with(|config| config.auth = Auth::Token(Token::new("a b&c=%+é"))).await;
+    let path = server.link().replace(&format!("http://{}", server.addr), "");
+    assert_eq!(server.get(&path).send().await.status, 303);
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn someone_without_the_token_sees_where_to_get_it() {
     let server = locked().await;
     for path in ["/", "/?token=wrong"] {

@@ -1,4 +1,5 @@
 //! The HTTP gateway as a client sees it: over real sockets, on a store in memory.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod blobs;
 mod client;
@@ -6,6 +7,7 @@ mod contexts;
 mod damage;
 mod documents;
 mod events;
+mod faults;
 mod fs;
 mod gate;
 mod limits;

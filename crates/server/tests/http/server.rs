@@ -1,6 +1,10 @@
 //! The server about itself: health, stats, metrics, status page, export.
 
+use std::sync::Arc;
+
 use serde_json::json;
+use turnkeep_journal::{MemoryStorage, Storage};
+use turnkeep_store::archive;
 
 use crate::client::Server;
 
@@ -55,4 +59,23 @@ async fn the_status_page_shows_the_store_and_escapes_what_is_not_ours() {
     assert!(!text.contains("<script") && text.contains("&lt;script&gt;"));
     assert!(!text.contains("http://") && !text.contains("https://"), "it loads nothing from elsewhere");
     server.stop().await;
+}
+
+#[tokio::test]
+async fn an_export_imports_as_the_same_store() {
+    let server = Server::with_messages().await;
+    let context = server.context().await;
+    for text in ["one", "two", &"three ".repeat(100_000)] {
+        server.say(&context, text).await;
+    }
+    let page = server.read("/v1/contexts/1/turns?view=both").await;
+    let export = server.get("/v1/export").send().await;
+    assert_eq!((export.status, export.header("content-type")), (200, Some("application/octet-stream")));
+    server.stop().await;
+    let disk = MemoryStorage::new();
+    let storage: Arc<dyn Storage> = Arc::new(disk.clone());
+    archive::import(&storage, 64 << 20, &mut &export.body[..], |_, _| ()).unwrap();
+    let copy = Server::on(disk, |_| {}).await;
+    assert_eq!(copy.read("/v1/contexts/1/turns?view=both").await, page);
+    copy.stop().await;
 }

@@ -206,9 +206,8 @@ async fn a_large_payload_comes_back_as_it_went_in() {
     let server = Server::start().await;
     let context = server.context().await;
     let text = "turnkeep ".repeat(100_000);
-    let data: Vec<u8> =
-        [&[0x81, 0x01, 0xdb][..], &u32::try_from(text.len()).unwrap().to_be_bytes(), text.as_bytes()]
-            .concat();
+    let mut data = vec![0x81, 0x01];
+    rmp::encode::write_str(&mut data, &text).unwrap();
     let payload = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, &data);
     server.append(&context, json!({"payload_b64": payload})).await;
     assert_eq!(server.read("/v1/turns/1?view=raw").await["bytes_b64"], payload);

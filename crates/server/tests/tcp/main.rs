@@ -11,3 +11,4 @@ mod shutdown;
 mod subscribe;
 mod support;
 mod timeouts;
+mod tls;

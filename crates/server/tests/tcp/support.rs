@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use turnkeep_journal::MemoryStorage;
 use turnkeep_server::{Running, ServerConfig, serve};
@@ -48,8 +48,13 @@ impl Server {
     }
 }
 
+/// What a peer speaks over: TCP, with or without TLS.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
+
 pub(crate) struct Peer {
-    stream: TcpStream,
+    stream: Box<dyn Stream>,
     input: BytesMut,
     last_id: u64,
 }
@@ -58,11 +63,16 @@ impl Peer {
     pub(crate) async fn connect(addr: SocketAddr) -> Self {
         let stream = TcpStream::connect(addr).await.unwrap();
         stream.set_nodelay(true).unwrap();
+        Self::over(Box::new(stream))
+    }
+
+    pub(crate) fn over(stream: Box<dyn Stream>) -> Self {
         Self { stream, input: BytesMut::new(), last_id: 0 }
     }
 
     pub(crate) async fn send_bytes(&mut self, bytes: &[u8]) {
         self.stream.write_all(bytes).await.unwrap();
+        self.stream.flush().await.unwrap();
     }
 
     /// Ends this side's half of the connection.
@@ -89,6 +99,13 @@ impl Peer {
                 Ok(_) => {}
             }
         }
+    }
+
+    /// Whether the connection ends without anything that could be a frame of ours.
+    pub(crate) async fn no_frame(&mut self) -> bool {
+        let mut rest = Vec::new();
+        let read = self.stream.read_to_end(&mut rest).await;
+        read.is_err() || rest.len() < turnkeep_wire::HEADER_BYTES
     }
 
     pub(crate) async fn receive(&mut self) -> (u64, Response) {

@@ -12,9 +12,7 @@ fn root() -> PathBuf {
 }
 
 fn unhex(text: &str) -> Vec<u8> {
-    let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
-    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
-    digits.chunks(2).map(byte).collect()
+    hex::decode(text.replace(' ', "")).unwrap()
 }
 
 fn named(rows: &[(&str, &str)], bytes: fn(&str) -> Vec<u8>) -> Seeds {
@@ -118,9 +116,4 @@ pub(crate) fn queries() -> Seeds {
         ("huge", "limit=99999999999999999999"),
     ];
     named(&rows, |text| text.as_bytes().to_vec())
-}
-
-/// Small logs, healthy and cut.
-pub(crate) fn logs() -> Seeds {
-    Seeds::new()
 }

@@ -70,5 +70,6 @@ pub struct ContextPage {
     /// The contexts. A page may hold fewer than were asked for although more follow.
     pub contexts: Vec<Context>,
     /// Where the next page goes on; null at the end.
+    #[schema(required = true)]
     pub next_cursor: Option<String>,
 }

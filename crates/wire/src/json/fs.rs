@@ -17,6 +17,16 @@ pub enum FsKind {
     Symlink,
 }
 
+/// What a path leads to, unless it is a file: files are their bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum FsNode {
+    /// A directory.
+    Directory(FsListing),
+    /// A symbolic link.
+    Symlink(FsSymlink),
+}
+
 /// A directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct FsListing {
@@ -37,6 +47,7 @@ pub struct FsEntry {
     pub name: String,
     /// The name's bytes, only when they are not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub name_b64: Option<String>,
     /// What it is.
     pub kind: FsKind,

@@ -18,6 +18,8 @@ pub struct TypeList {
 pub struct TypeSummary {
     /// The type id.
     pub type_id: String,
+    /// The newest version.
+    pub latest_version: u32,
     /// Its versions, ascending.
     pub versions: Vec<u32>,
 }

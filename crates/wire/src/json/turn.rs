@@ -57,6 +57,7 @@ pub struct TurnPage {
     /// The turns.
     pub turns: Vec<Turn>,
     /// The `before_turn_id` of the next older page; null when there is none.
+    #[schema(required = true)]
     pub next_before_turn_id: Option<Id>,
 }
 
@@ -71,6 +72,7 @@ pub struct PageMeta {
     /// The head's depth.
     pub head_depth: u32,
     /// The last bundle that the registry accepted; null before the first.
+    #[schema(required = true)]
     pub registry_bundle_id: Option<String>,
 }
 
@@ -93,30 +95,40 @@ pub struct Turn {
     /// The type that its writer declared.
     pub declared_type: TypeName,
     /// The root of its filesystem tree, if one is attached.
+    #[schema(nullable = false)]
     pub fs_root_hash: Option<Hash>,
     /// The type by which `data` was made.
+    #[schema(nullable = false)]
     pub decoded_as: Option<TypeName>,
     /// The payload by field names.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<Object>, nullable = false)]
     pub data: Option<Map<String, Value>>,
     /// What the descriptor does not know, by tag; present exactly when asked for.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<Object>, nullable = false)]
     pub unknown: Option<Map<String, Value>>,
     /// What was odd about the payload.
+    #[schema(nullable = false)]
     pub warnings: Option<Vec<Warning>>,
     /// Why the payload could not be shown.
+    #[schema(nullable = false)]
     pub error: Option<TurnError>,
     /// The payload's hash.
+    #[schema(nullable = false)]
     pub content_hash_b3: Option<Hash>,
     /// The payload's encoding; 1 is msgpack.
+    #[schema(nullable = false)]
     pub encoding: Option<u32>,
     /// Always 0: the bytes below are uncompressed.
+    #[schema(nullable = false)]
     pub compression: Option<u32>,
     /// The payload's length.
+    #[schema(nullable = false)]
     pub uncompressed_len: Option<u32>,
     /// The payload with `bytes_render=base64`.
+    #[schema(nullable = false)]
     pub bytes_b64: Option<String>,
     /// The payload with `bytes_render=hex`.
+    #[schema(nullable = false)]
     pub bytes_hex: Option<String>,
 }
 

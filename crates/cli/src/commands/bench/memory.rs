@@ -33,11 +33,11 @@ pub(super) fn measure(effort: &Effort, scratch: &Scratch) -> Result<Vec<Row>> {
     let keyed = cost(effort.turns, KEY, &scratch.folder("memory-keys")?)?;
     Ok(vec![
         Row::megabytes("memory (RssAnon), 1M turns of 128 B", plain.memory / MB).at_most(150.0),
-        Row::megabytes("the same after a restart", plain.memory_after_start / MB).at_most(150.0),
-        Row::megabytes("the same with a 36-byte key each", keyed.memory / MB).at_most(200.0),
+        Row::megabytes("memory after a restart", plain.memory_after_start / MB).at_most(150.0),
+        Row::megabytes("memory with a 36-byte key each", keyed.memory / MB).at_most(200.0),
         Row::bytes("disk per turn of 128 B, log + index", plain.disk_per_turn).at_most(260.0),
         Row::seconds("start after kill -9, 1M turns", plain.start_seconds).at_most(1.0),
-        Row::seconds("the same with a 36-byte key each", keyed.start_seconds).at_most(1.0),
+        Row::seconds("start after kill -9, a 36-byte key each", keyed.start_seconds).at_most(1.0),
     ])
 }
 

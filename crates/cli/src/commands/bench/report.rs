@@ -27,7 +27,7 @@ const METHOD: &str = "\
 
 /// Writes the report.
 pub(super) fn write(path: &Path, table: &Table, effort: &Effort, scratch: &Scratch) -> Result<()> {
-    let shortfalls = table.shortfalls();
+    let shortfalls = table.shortfalls().replace(">=", "≥").replace("<=", "≤");
     let verdict = if shortfalls.is_empty() {
         "Every goal is reached.\n".to_owned()
     } else {

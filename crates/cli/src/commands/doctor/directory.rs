@@ -15,7 +15,7 @@ pub(super) fn permissions(dir: &DataDir) -> Finding {
     const CHECK: &str = "directory";
     let path = dir.path().display();
     match mode(dir.path()) {
-        Ok(mode) if mode & 0o077 == 0 => Finding::ok(CHECK, format!("{path}, mode {mode:o}")),
+        Ok(mode) if is_private(mode) => Finding::ok(CHECK, format!("{path}, mode {mode:o}")),
         Ok(mode) => {
             let advice = format!("others may read it: chmod 700 {path}");
             Finding::warn(CHECK, format!("{path} has mode {mode:o}"), advice)
@@ -36,7 +36,7 @@ pub(super) fn token(dir: &DataDir) -> Finding {
     const CHECK: &str = "token";
     let path = dir.path().join("token");
     match mode(&path) {
-        Ok(mode) if mode & 0o077 == 0 => Finding::ok(CHECK, format!("{}, mode {mode:o}", path.display())),
+        Ok(mode) if is_private(mode) => Finding::ok(CHECK, format!("{}, mode {mode:o}", path.display())),
         Ok(mode) => {
             let advice = format!(
                 "others may read it: delete it and start the server again, or chmod 600 {}",
@@ -76,6 +76,11 @@ pub(super) fn torn(dir: &DataDir) -> Finding {
     let advice =
         "they were never acknowledged: keep them if you want to look into the crash, else delete them";
     Finding::warn(CHECK, format!("{files} in {}", dir.path().join("log/torn").display()), advice)
+}
+
+fn is_private(mode: u32) -> bool {
+    const OTHERS: u32 = 0o077;
+    mode & OTHERS == 0
 }
 
 fn mode(path: &Path) -> std::io::Result<u32> {

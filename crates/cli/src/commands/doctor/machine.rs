@@ -18,7 +18,7 @@ const FILES_LOW: u64 = 4096;
 const SYNCS: usize = 32;
 const SYNC_SLOW: Duration = Duration::from_millis(20);
 /// 2026-01-01: a clock before it is not set.
-const CLOCK_MIN: Duration = Duration::from_secs(1_767_225_600);
+const CLOCK_MIN: Duration = Duration::from_hours(490_896);
 
 /// The directory, or the nearest one above it that exists.
 fn existing(dir: &DataDir) -> PathBuf {

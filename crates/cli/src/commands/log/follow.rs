@@ -11,7 +11,7 @@ use turnkeep_types::TurnId;
 
 use super::super::App;
 use super::super::show::fetch_turn;
-use super::{Args, Printer, page};
+use super::{Args, Printer, View, page};
 use crate::http::{Call, EventStream, Http};
 use crate::render::turn::{ShownTurn, text_of};
 
@@ -25,7 +25,7 @@ pub(super) async fn show(http: &mut Http, args: &Args, app: &mut App) -> Result<
     let mut stream = open(http, &context, None).await?;
     let mut printer = Printer::new(args.oneline);
     let mut last_shown = 0;
-    let newest = page(http, &context, None, args.limit.unwrap_or(NEWEST_TURNS)).await?;
+    let newest = page(http, View::of(&app.out), &context, None, args.limit.unwrap_or(NEWEST_TURNS)).await?;
     for turn in &newest.turns {
         last_shown = number(turn).max(last_shown);
         printer.turn(&ShownTurn { turn, heads: &[] }, None, &mut app.out)?;

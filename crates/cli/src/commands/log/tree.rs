@@ -13,7 +13,7 @@ use turnkeep_client::message::{GetRange, ReadOptions};
 use turnkeep_types::{ContextId, TurnId};
 
 use super::super::{App, ctx};
-use super::{Args, PAGE_TURNS, Printer, page};
+use super::{Args, PAGE_TURNS, Printer, View, page};
 use crate::http::Http;
 use crate::render::graph::Graph;
 use crate::render::turn::{ShownTurn, text_of};
@@ -25,7 +25,7 @@ const CONTEXTS_MAX: usize = 100_000;
 pub(super) async fn show(session: &mut Session, args: &Args, app: &mut App) -> Result<()> {
     let client = session.client().await?;
     let heads = related_heads(&mut session.http, &client, args.context.0).await?;
-    let mut turns = Turns::new(&heads);
+    let mut turns = Turns::new(&heads, View::of(&app.out));
     let mut graph = Graph::default();
     let mut printer = Printer::new(args.oneline);
     let mut left = args.limit.unwrap_or(u64::MAX);
@@ -72,12 +72,13 @@ struct Turns {
     /// Turns to show, with a context through which they can be reached.
     waiting: BTreeMap<TurnId, ContextId>,
     fetched: HashMap<TurnId, Value>,
+    view: View,
 }
 
 impl Turns {
-    fn new(heads: &Heads) -> Self {
+    fn new(heads: &Heads, view: View) -> Self {
         let waiting = heads.iter().filter_map(|(turn, contexts)| Some((*turn, *contexts.first()?)));
-        Self { waiting: waiting.collect(), fetched: HashMap::new() }
+        Self { waiting: waiting.collect(), fetched: HashMap::new(), view }
     }
 
     async fn next(&mut self, http: &mut Http) -> Result<Option<Value>> {
@@ -97,7 +98,7 @@ impl Turns {
 
     /// A head and what is before it. The head may have moved since it was listed.
     async fn fetch(&mut self, http: &mut Http, id: TurnId, context: ContextId) -> Result<()> {
-        self.keep(page(http, &context.to_string(), None, PAGE_TURNS).await?.turns);
+        self.keep(page(http, self.view, &context.to_string(), None, PAGE_TURNS).await?.turns);
         if !self.fetched.contains_key(&id) {
             let turn = super::super::show::fetch_turn(http, &id.to_string()).await?;
             self.keep(vec![turn]);
@@ -106,7 +107,7 @@ impl Turns {
     }
 
     async fn fetch_before(&mut self, http: &mut Http, id: TurnId, context: ContextId) -> Result<()> {
-        let older = page(http, &context.to_string(), Some(&id.to_string()), PAGE_TURNS).await?;
+        let older = page(http, self.view, &context.to_string(), Some(&id.to_string()), PAGE_TURNS).await?;
         self.keep(older.turns);
         Ok(())
     }

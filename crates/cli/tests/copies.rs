@@ -1,0 +1,87 @@
+//! Export, import, verify and repair on real directories.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[allow(dead_code, reason = "each test file uses a part of it")]
+mod sandbox;
+
+use sandbox::{Sandbox, check};
+
+#[test]
+fn an_export_imports_as_the_same_store() {
+    let sandbox = Sandbox::new().with_turns();
+    let export = sandbox.json(&["export", "all.turnkeep", "--json"], "");
+    let bytes = std::fs::metadata(sandbox.path("all.turnkeep")).unwrap().len();
+    assert_eq!(export["bytes"], bytes);
+    assert!(!sandbox.path("all.turnkeep.part").exists());
+    assert_eq!(sandbox.output(&["export", "-"], b"").stdout.len() as u64, bytes);
+    let again = sandbox.output(&["export", "all.turnkeep"], b"");
+    assert!(String::from_utf8(again.stderr).unwrap().contains("--force"));
+
+    assert!(sandbox.output(&["import", "all.turnkeep", "--data", "copy"], b"").status.success());
+    for args in [&["log", "1", "--json"][..], &["ctx", "list", "--json"], &["registry", "get", "example#1"]] {
+        let copy = [args, &["--data", "copy"]].concat();
+        assert_eq!(sandbox.output(args, b"").stdout, sandbox.output(&copy, b"").stdout, "{args:?}");
+    }
+    assert_eq!(sandbox.json(&["verify", "--data", "copy", "--json"], "")["turns"], 2);
+    let twice = sandbox.output(&["import", "all.turnkeep", "--data", "copy"], b"");
+    let said = String::from_utf8(twice.stderr).unwrap();
+    assert!(said.starts_with("error: copy holds a store already\nhint: "), "{said}");
+}
+
+#[test]
+fn an_export_works_while_the_server_runs() {
+    let sandbox = Sandbox::new();
+    let _server = sandbox.up(&[]);
+    let sandbox = sandbox.with_turns();
+    assert!(sandbox.output(&["export", "hot.turnkeep"], b"").status.success());
+    assert!(sandbox.output(&["import", "hot.turnkeep", "--data", "copy"], b"").status.success());
+    assert_eq!(sandbox.json(&["stats", "--data", "copy", "--json"], "")["turns"], 2);
+    let locked = sandbox.output(&["verify"], b"");
+    assert_eq!(locked.status.code(), Some(1));
+}
+
+#[test]
+fn a_cut_export_is_refused_and_leaves_nothing() {
+    let sandbox = Sandbox::new().with_turns();
+    let whole = sandbox.output(&["export", "-"], b"").stdout;
+    for cut in [0, 7, 40, whole.len() / 2, whole.len() - 1] {
+        std::fs::write(sandbox.path("cut"), &whole[..cut]).unwrap();
+        let refused = sandbox.output(&["import", "cut", "--data", "copy"], b"");
+        assert_eq!(refused.status.code(), Some(1), "cut at {cut}");
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert!(said.starts_with("error: cannot import cut: this is not a whole export"), "{said}");
+    }
+    std::fs::write(sandbox.path("cut"), &whole).unwrap();
+    assert!(sandbox.output(&["import", "cut", "--data", "copy"], b"").status.success());
+}
+
+#[test]
+fn damage_is_named_and_repaired_around() {
+    let sandbox = Sandbox::new().with_turns();
+    check(
+        &sandbox.transcript("verify").replace(|c: char| c.is_ascii_digit(), "N"),
+        "
+        $ verify
+        sound: N turns, N contexts, N blobs in N frames, N.N KiB
+        ",
+    );
+    let segment = sandbox.data().join("log/0000000001.seg");
+    let mut bytes = std::fs::read(&segment).unwrap();
+    let at = bytes.windows(8).position(|text| text == b"Why is t").unwrap();
+    bytes[at] ^= 1;
+    std::fs::write(&segment, bytes).unwrap();
+    let found = sandbox.output(&["verify", "--json"], b"");
+    assert_eq!(found.status.code(), Some(1));
+    let report: serde_json::Value = serde_json::from_slice(&found.stdout).unwrap();
+    assert_eq!(report["sound"], false);
+    assert_eq!(report["bad_blobs"][0]["turns"], serde_json::json!(["1"]));
+    let said = String::from_utf8(found.stderr).unwrap();
+    assert!(said.contains("hint: `turnkeep repair NEW_DIR`"), "{said}");
+
+    assert!(sandbox.output(&["repair", "repaired"], b"").status.success());
+    let log = sandbox.output(&["log", "1", "--oneline", "-n", "1", "--data", "repaired"], b"");
+    let log = String::from_utf8(log.stdout).unwrap();
+    assert_eq!(log, "2 (ctx:1) com.example.Message@1 role=assistant text=Rayleigh scattering.\n");
+    let again = sandbox.output(&["repair", "repaired"], b"");
+    assert_eq!(again.status.code(), Some(1));
+}
