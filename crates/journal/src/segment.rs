@@ -22,7 +22,7 @@ use crate::{Position, frame::blob_crc};
 
 pub(crate) const LOG_DIR: &str = "log";
 pub(crate) const HEADER_BYTES: usize = 64;
-const MAGIC: &[u8; 8] = b"TKSEG\0\0\x01";
+pub(crate) const MAGIC: &[u8; 8] = b"TKSEG\0\0\x01";
 
 const OFFSET_BITS: u32 = 40;
 
@@ -86,6 +86,14 @@ impl SegmentHeader {
         out
     }
 
+    /// Makes the checksum right, for the fuzzer.
+    pub(crate) fn mend(bytes: &mut [u8]) {
+        if let Some(bytes) = bytes.first_chunk_mut::<HEADER_BYTES>() {
+            let crc = blob_crc(&bytes[16..]);
+            bytes[8..12].copy_from_slice(&crc.to_le_bytes());
+        }
+    }
+
     pub(crate) fn read(bytes: &[u8]) -> HeaderRead {
         let Some(bytes) = bytes.first_chunk::<HEADER_BYTES>() else {
             return if bytes.iter().all(|&b| b == 0) { HeaderRead::Blank } else { HeaderRead::Bad };
@@ -103,6 +111,11 @@ impl SegmentHeader {
     }
 }
 
+/// What marks a store's frames as its own.
+pub(crate) fn store_tag(store_id: &[u8; 16]) -> u32 {
+    blob_crc(store_id)
+}
+
 pub(crate) fn file_name(number: u64) -> String {
     format!("{LOG_DIR}/{number:010}.seg")
 }
@@ -112,7 +125,9 @@ pub(crate) fn numbers(storage: &dyn Storage) -> std::io::Result<Vec<u64>> {
     let names = storage.list(LOG_DIR)?;
     let mut numbers: Vec<u64> =
         names.iter().filter_map(|name| name.strip_suffix(".seg")?.parse().ok()).collect();
+    numbers.retain(|&number| names.contains(&format!("{number:010}.seg")));
     numbers.sort_unstable();
+    numbers.dedup();
     Ok(numbers)
 }
 
