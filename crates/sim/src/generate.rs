@@ -20,6 +20,7 @@ const HISTORY_MAX: usize = 64;
 const NOWHERE: u64 = 1 << 40;
 
 /// See the module.
+#[derive(Clone)]
 pub struct Generator {
     random: Random,
     payloads: Vec<NewBlob>,
@@ -52,7 +53,8 @@ impl Generator {
         {
             return again.clone();
         }
-        let command = match self.random.below(20) {
+        let kind = if model.facts.contexts.is_empty() { 0 } else { self.random.below(20) };
+        let command = match kind {
             0..3 => Command::CreateContext(self.create(model)),
             3..12 => self.append(model),
             12..15 => self.attach(model),

@@ -18,6 +18,7 @@ use crate::random::Random;
 use crate::snapshot::Snapshot;
 
 /// See the module.
+#[derive(Clone)]
 pub struct Trial {
     /// What the store must be.
     pub model: Model,
@@ -77,11 +78,11 @@ impl Trial {
         self.record(store, sent)
     }
 
-    /// Sends every command that may be sent twice again: it gives its first answer and changes nothing.
+    /// Sends every command again, whatever came of it: keys give their first answers, the rest is done as
+    /// if it were new, and nothing is left unknown.
     pub fn repeat_all(&mut self, store: &Store) -> Result<(), Violation> {
-        let commands: Vec<_> =
-            self.sent.iter().chain(&self.unknown).map(|sent| sent.command.clone()).collect();
-        self.unknown.clear();
+        let unknown = std::mem::take(&mut self.unknown);
+        let commands: Vec<_> = unknown.iter().chain(&self.sent).map(|sent| sent.command.clone()).collect();
         for command in commands {
             let sent = run_alone(store, command);
             self.record(store, vec![sent])?;
@@ -100,12 +101,20 @@ impl Trial {
         Ok(seen)
     }
 
+    /// This run with what it knew at an earlier moment, and everything sent since then of unknown outcome.
+    #[must_use]
+    pub fn back_at(&self, earlier: &Self, unknown: &[Sent]) -> Self {
+        let unknown =
+            unknown.iter().map(|sent| Sent { command: sent.command.clone(), known: Known::Unknown });
+        let (model, sent) = (earlier.model.clone(), earlier.sent.clone());
+        Self { model, sent, unknown: unknown.collect(), ..self.clone() }
+    }
+
     /// Finds out which of the commands of unknown outcome are in a store that was opened again.
-    pub fn recover(&mut self, store: &Store) -> Result<(), Violation> {
+    pub fn recover(&mut self, store: &Store) -> Result<Snapshot, Violation> {
         let seen = self.read(store)?;
         self.model = check::nothing_half_visible(&self.model, &self.unknown, &seen)?;
-        self.check(store)?;
-        Ok(())
+        self.check(store)
     }
 
     /// Reads all of a store.
