@@ -5,7 +5,7 @@
 //! next gathers by itself.
 
 use std::collections::VecDeque;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -153,10 +153,7 @@ impl<M: Machine> Loop<M> {
             if self.deferred.len() >= GROUP_COMMANDS_MAX {
                 break;
             }
-            next = waiting.pop_front().or_else(|| match self.inputs.try_recv() {
-                Ok(input) => Some(input),
-                Err(TryRecvError::Empty | TryRecvError::Disconnected) => None,
-            });
+            next = waiting.pop_front().or_else(|| self.inputs.try_recv().ok());
         }
         self.deferred.append(&mut waiting);
     }

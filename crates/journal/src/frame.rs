@@ -9,7 +9,7 @@
 //!     16     4  CRC32C of meta
 //!     20     4  number of blobs
 //!     24     4  number of commands
-//!     28     4  zero
+//!     28     4  store tag: CRC32C of the store id
 //!     32     8  position
 //!     40     8  last position known durable when this was written
 //!     48    32  BLAKE3 of the frame before: its header and meta; zeros for the first frame
@@ -25,7 +25,8 @@
 //! ```
 //! Numbers are little-endian, varints LEB128. The checksums and the chain cover header and meta, and
 //! with them each blob's own checksum, but not the blobs' bytes: reading the log back touches no
-//! payload, and a payload could be erased without breaking the chain.
+//! payload, and a payload could be erased without breaking the chain. The store tag keeps a frame that
+//! someone stored as a payload from being taken for one of ours when the log is searched behind damage.
 
 use std::io::{self, Read};
 
@@ -38,6 +39,8 @@ use crate::storage::View;
 
 /// The longest frame that is taken for one.
 pub const FRAME_BYTES_MAX: u64 = 1 << 30;
+/// Positions and sequence numbers end here, far beyond what a log can hold: sums of them never overflow.
+const NUMBER_MAX: u64 = 1 << 62;
 
 pub(crate) const HEADER_BYTES: usize = 128;
 pub(crate) const MAGIC: &[u8; 4] = b"TKF1";
@@ -56,6 +59,7 @@ pub(crate) struct FrameHeader {
     pub(crate) meta_crc: u32,
     pub(crate) blobs: u32,
     pub(crate) commands: u32,
+    pub(crate) store: u32,
     pub(crate) position: Position,
     pub(crate) durable: Position,
     pub(crate) prev_hash: [u8; 32],
@@ -74,6 +78,7 @@ impl FrameHeader {
         put(16, &self.meta_crc.to_le_bytes());
         put(20, &self.blobs.to_le_bytes());
         put(24, &self.commands.to_le_bytes());
+        put(28, &self.store.to_le_bytes());
         put(32, &self.position.0.to_le_bytes());
         put(40, &self.durable.0.to_le_bytes());
         put(48, &self.prev_hash);
@@ -87,18 +92,34 @@ impl FrameHeader {
         out
     }
 
+    /// Makes the checksums of a frame's header and meta right if the bytes begin like a frame, for the
+    /// fuzzer.
+    pub(crate) fn mend(bytes: &mut [u8]) {
+        if !bytes.starts_with(MAGIC) || bytes.len() < HEADER_BYTES {
+            return;
+        }
+        let meta_len = u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]) as usize;
+        if let Some(meta) = bytes.get(HEADER_BYTES..HEADER_BYTES.saturating_add(meta_len)) {
+            let crc = crc32c::crc32c(meta);
+            bytes[16..20].copy_from_slice(&crc.to_le_bytes());
+        }
+        let crc = crc32c::crc32c(&bytes[8..HEADER_BYTES]);
+        bytes[4..8].copy_from_slice(&crc.to_le_bytes());
+    }
+
     /// Reads a header; none if these bytes are not one.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.first_chunk::<HEADER_BYTES>()?;
         let u32_at = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
         let u64_at = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
-        let sound = bytes.starts_with(MAGIC) && u32_at(4) == crc32c::crc32c(&bytes[8..]) && u32_at(28) == 0;
+        let sound = bytes.starts_with(MAGIC) && u32_at(4) == crc32c::crc32c(&bytes[8..]);
         let header = sound.then(|| Self {
             meta_len: u32_at(8),
             data_len: u32_at(12),
             meta_crc: u32_at(16),
             blobs: u32_at(20),
             commands: u32_at(24),
+            store: u32_at(28),
             position: Position(u64_at(32)),
             durable: Position(u64_at(40)),
             prev_hash: std::array::from_fn(|i| bytes[48 + i]),
@@ -106,7 +127,11 @@ impl FrameHeader {
             first_sequence: u64_at(96),
             stamp: Stamp { created_at: Timestamp(u64_at(104)), marks: [u64_at(112), u64_at(120)] },
         })?;
-        (header.frame_len() <= FRAME_BYTES_MAX && header.position.0 > 0).then_some(header)
+        let in_range = header.frame_len() <= FRAME_BYTES_MAX
+            && header.durable < header.position
+            && header.position.0 <= NUMBER_MAX
+            && header.first_sequence <= NUMBER_MAX;
+        in_range.then_some(header)
     }
 
     /// The length of the whole frame, with its padding.
@@ -119,6 +144,7 @@ impl FrameHeader {
 /// Where a frame stands in the chain: what the writer knows that the batch does not.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Link {
+    pub(crate) store: u32,
     pub(crate) position: Position,
     pub(crate) durable: Position,
     pub(crate) prev_hash: [u8; 32],
@@ -157,6 +183,7 @@ pub(crate) fn encode(batch: &Batch, link: Link, out: &mut Vec<u8>) -> Encoded {
         meta_crc: crc32c::crc32c(&out[meta]),
         blobs: batch.blobs.len() as u32,
         commands: batch.command_count,
+        store: link.store,
         position: link.position,
         durable: link.durable,
         prev_hash: link.prev_hash,
@@ -181,7 +208,7 @@ fn put_varint(out: &mut Vec<u8>, mut number: u64) {
         out.push((number & 0x7f) as u8 | 0x80);
         number >>= 7;
     }
-    out.push(number as u8);
+    out.push((number & 0x7f) as u8);
 }
 
 fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
@@ -240,6 +267,8 @@ pub struct Frame {
     pub stamp: Stamp,
     /// Its blobs.
     pub blobs: Vec<BlobEntry>,
+    /// The tag of the store that it belongs to.
+    pub(crate) store: u32,
     raw: View,
     data: usize,
     commands: std::ops::Range<usize>,
@@ -260,6 +289,9 @@ pub enum FrameError {
     /// The checksum holds, but what it covers makes no sense.
     #[error("the frame's content is malformed")]
     Malformed,
+    /// A sound frame that does not belong here.
+    #[error("the frame belongs elsewhere")]
+    Foreign,
 }
 
 impl Frame {
@@ -280,7 +312,7 @@ impl Frame {
             parse_meta(&raw[HEADER_BYTES..data], &header, Locator::new(at.segment(), first_byte))
                 .ok_or(FrameError::Malformed)?;
         let hash = *blake3::hash(&raw[..data]).as_bytes();
-        let FrameHeader { position, durable, prev_hash, writer, first_sequence, stamp, .. } = header;
+        let FrameHeader { store, position, durable, prev_hash, writer, first_sequence, stamp, .. } = header;
         let commands = data - commands..data;
         Ok(Self {
             position,
@@ -291,10 +323,21 @@ impl Frame {
             first_sequence,
             stamp,
             blobs,
+            store,
             raw,
             data,
             commands,
         })
+    }
+
+    /// The frame with a copy of its bytes, so that what was checked is what will be used.
+    pub(crate) fn copied(&self, at: Locator) -> Result<Self, FrameError> {
+        Self::read(&View::copy_from_slice(&self.raw), at)
+    }
+
+    /// The sequence number of the command after its last one.
+    pub(crate) fn next_sequence(&self) -> u64 {
+        self.first_sequence + self.commands().count() as u64
     }
 
     /// The whole frame as it is in the log.
@@ -387,7 +430,7 @@ mod tests {
             let (hash, crc) = (BlobHash::of(text), blob_crc(text));
             batch.push_blob(BlobRecord {
                 hash,
-                raw_len: text.len() as u32,
+                raw_len: text.len().try_into().unwrap(),
                 form: Compression::None,
                 crc,
                 bytes,
@@ -396,6 +439,7 @@ mod tests {
         batch.push_command(1, 1, b"one");
         batch.push_command(2, 1, b"");
         let link = Link {
+            store: 77,
             position: Position(7),
             durable: Position(6),
             prev_hash: [3; 32],

@@ -10,7 +10,9 @@
 
 mod batch;
 mod committer;
+mod ending;
 mod frame;
+mod fuzz;
 mod inspect;
 mod lock;
 mod log;
@@ -24,6 +26,7 @@ pub mod storage;
 pub use batch::{Batch, BlobRecord, Stamp};
 pub use committer::{Committer, CommitterError, Machine, spawn_committer};
 pub use frame::{BlobEntry, FRAME_BYTES_MAX, Frame, FrameError, blob_crc, read_frame};
+pub use fuzz::recover_any;
 pub use inspect::{Damage, Inspected, inspect};
 pub use lock::{DataDirLock, LockError};
 pub use log::{AppendError, Appended, FileLog, Log, LogOptions, SyncPolicy};

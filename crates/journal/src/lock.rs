@@ -44,9 +44,10 @@ impl DataDirLock {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(rustix::io::Errno::WOULDBLOCK) => {
-                let mut pid = String::new();
-                file.take(32).read_to_string(&mut pid).map_err(failed)?;
-                return Err(LockError::Held { dir: dir.to_owned(), pid: pid.trim().to_owned() });
+                let mut pid = Vec::new();
+                file.take(32).read_to_end(&mut pid).map_err(failed)?;
+                let pid = String::from_utf8_lossy(&pid).trim().to_owned();
+                return Err(LockError::Held { dir: dir.to_owned(), pid });
             }
             Err(errno) => return Err(failed(errno.into())),
         }

@@ -10,13 +10,17 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use crate::batch::{Batch, BlobRecord};
-use crate::frame::{self, Frame, Link};
+use crate::ending::Doubtful;
+use crate::frame::{self, FRAME_BYTES_MAX, Frame, Link};
 use crate::preallocate::Preallocator;
 use crate::reader::{Frames, LogReader, Shared, Tip};
-use crate::recovery::{self, Doubtful, OpenError, Recovered};
+use crate::recovery::{self, OpenError, Recovered};
 use crate::segment::{self, Locator, Segment, SegmentHeader};
 use crate::storage::{Storage, StorageFile, is_out_of_space};
 use crate::{Position, scan::SegmentBytes};
+
+/// A buffer that a large frame made longer than this is given back.
+const BUFFER_KEPT_BYTES_MAX: usize = 16 << 20;
 
 /// When a frame is synced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +42,8 @@ pub struct LogOptions {
     pub writer: u128,
     /// The store's id if the log is empty.
     pub store_id_if_new: [u8; 16],
-    /// A position that an index checkpoint knows to be durable.
+    /// A position that an index checkpoint knows to be durable: a bad frame up to it is damage. Whether
+    /// the log reaches it is for the caller to see, who knows if the checkpoint is of this store.
     pub known_durable: Option<Position>,
 }
 
@@ -140,33 +145,48 @@ impl FileLog {
         self.options.sync
     }
 
-    /// Appends a frame of another log as it is, for import. Call [`Log::sync`] at the end.
+    /// Appends a frame of another log of the same store as it is, for import. Call [`Log::sync`] at the
+    /// end.
     pub fn append_raw(&mut self, frame: &Frame) -> Result<(), AppendError> {
         self.check_poison()?;
-        if frame.position != Position(self.tip.last.0 + 1) || frame.prev_hash != self.tip.last_hash {
+        let follows = frame.store == self.shared.store
+            && frame.position == Position(self.tip.last.0 + 1)
+            && frame.prev_hash == self.tip.last_hash;
+        if !follows {
             return Err(AppendError::Poisoned("the frame does not follow the last one".into()));
         }
         self.buffer.clear();
         self.buffer.extend_from_slice(frame.raw());
         self.write(frame.position)?;
         self.advance(frame.position, frame.hash);
-        self.next_sequence = frame.first_sequence + frame.commands().count() as u64;
+        self.next_sequence = frame.next_sequence();
         Ok(())
     }
 
-    /// Writes frames whose durability is in doubt once more, into a new segment, and syncs them.
+    /// Writes frames whose durability is in doubt once more, all into one new segment, and syncs them.
+    /// Their first place is cut only then: a crash on the way leaves them where they were.
     fn write_again(&mut self, doubtful: &Doubtful) -> Result<(), OpenError> {
         if doubtful.frames.is_empty() {
             return Ok(());
+        }
+        let first_place = self.shared.storage.open(&segment::file_name(doubtful.segment))?;
+        if doubtful.offset == SegmentBytes::START {
+            // The header was written with the first frame, so it is as doubtful, and will stay.
+            first_place.write_at(0, &first_place.read(0..SegmentBytes::START)?)?;
+            first_place.sync()?;
+        }
+        let len = doubtful.frames.iter().map(|frame| frame.raw().len() as u64).sum();
+        if self.rotate(len) == Err(AppendError::NoSpace) {
+            // A full disk must not keep the store from being read.
+            let name = segment::file_name(self.next_segment);
+            let file = self.shared.storage.create(&name, SegmentBytes::START + len)?;
+            self.activate(file);
         }
         for frame in &doubtful.frames {
             self.append_raw(frame)?;
         }
         Log::sync(self)?;
-        let first_copy = self.shared.storage.open(&segment::file_name(doubtful.segment))?;
-        let superseded = first_copy.len().saturating_sub(doubtful.offset);
-        first_copy.cut(doubtful.offset)?;
-        self.shared.bytes_used.fetch_sub(superseded, Ordering::Release);
+        first_place.cut(doubtful.offset)?;
         Ok(())
     }
 
@@ -196,7 +216,8 @@ impl FileLog {
         if let Err(error) = file.write_at(start, &self.buffer) {
             return Err(self.cut_back(&error));
         }
-        if self.options.sync == SyncPolicy::EveryFrame
+        // A segment's header is synced under every policy: files may only be created behind it then.
+        if (self.options.sync == SyncPolicy::EveryFrame || start == 0)
             && let Err(error) = file.sync()
         {
             return Err(self.poison("a sync of the log failed", &error));
@@ -226,12 +247,17 @@ impl FileLog {
             // The rest of it holds nothing; a segment that could not be cut is only longer.
             drop(old.file.cut(old.end));
         }
-        self.active = Some(Active { number: self.next_segment, file, end: 0 });
-        self.next_segment += 1;
+        self.activate(file);
         Ok(())
     }
 
-    /// Takes back what a failed write may have left, so that the log ends with its last durable frame.
+    fn activate(&mut self, file: Arc<dyn StorageFile>) {
+        self.active = Some(Active { number: self.next_segment, file, end: 0 });
+        self.next_segment += 1;
+    }
+
+    /// Takes back what a failed write may have left, so that the log ends with its last whole frame, and
+    /// syncs that one if it is not yet: the segment is left for good.
     fn cut_back(&mut self, error: &io::Error) -> AppendError {
         let Some(active) = self.active.take() else { return AppendError::NoSpace };
         if !is_out_of_space(error) {
@@ -241,10 +267,14 @@ impl FileLog {
             self.next_segment = active.number;
             self.shared.storage.remove(&segment::file_name(active.number))
         } else {
-            active.file.cut(active.end)
+            active.file.cut(active.end).and_then(|()| active.file.sync())
         };
         match cut {
-            Ok(()) => AppendError::NoSpace,
+            Ok(()) => {
+                self.tip.durable = self.tip.last;
+                self.publish();
+                AppendError::NoSpace
+            }
             Err(error) => self.poison("the log could not be cut back", &error),
         }
     }
@@ -286,6 +316,7 @@ impl Log for FileLog {
     fn append(&mut self, batch: &Batch) -> Result<Appended, AppendError> {
         self.check_poison()?;
         let link = Link {
+            store: self.shared.store,
             position: Position(self.tip.last.0 + 1),
             durable: self.tip.durable,
             prev_hash: self.tip.last_hash,
@@ -293,7 +324,12 @@ impl Log for FileLog {
             first_sequence: self.next_sequence,
         };
         self.buffer.clear();
+        self.buffer.shrink_to(BUFFER_KEPT_BYTES_MAX);
         let encoded = frame::encode(batch, link, &mut self.buffer);
+        assert!(
+            self.buffer.len() as u64 <= FRAME_BYTES_MAX,
+            "the store's limits keep batches far below a frame's"
+        );
         let at = self.write(link.position)?;
         self.advance(link.position, encoded.hash);
         self.next_sequence += u64::from(batch.command_count);

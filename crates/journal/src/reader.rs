@@ -9,13 +9,15 @@ use arc_swap::ArcSwap;
 
 use crate::Position;
 use crate::frame::{Frame, blob_crc};
-use crate::scan::{SegmentBytes, Step};
+use crate::scan::SegmentBytes;
 use crate::segment::{self, Locator, Segment};
 use crate::storage::{Storage, View};
 
 /// What the writer and the readers share.
 pub(crate) struct Shared {
     pub(crate) storage: Arc<dyn Storage>,
+    /// The store's tag.
+    pub(crate) store: u32,
     /// All segments in use, in order.
     pub(crate) segments: ArcSwap<Vec<Arc<Segment>>>,
     pub(crate) last: AtomicU64,
@@ -103,7 +105,7 @@ impl LogReader {
         let segments = self.0.segments.load_full();
         let from = from.max(Position(1));
         let index = segments.partition_point(|segment| segment.first <= from).saturating_sub(1);
-        Frames { reader: self.clone(), segments, index, at: None, next: from, to }
+        Frames { reader: self.clone(), segments, index, at: None, next: from, to, failed: false }
     }
 
     /// The hash of the frame at a position.
@@ -151,17 +153,19 @@ pub struct Frames {
     at: Option<(SegmentBytes, u64)>,
     next: Position,
     to: Position,
+    failed: bool,
 }
 
 impl Iterator for Frames {
     type Item = Result<Frame, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.next > self.to {
+        if self.failed || self.next > self.to {
             return None;
         }
         let frame = self.read();
-        self.next = if frame.is_ok() { Position(self.next.0 + 1) } else { Position(u64::MAX) };
+        self.failed = frame.is_err();
+        self.next = Position(self.next.0.saturating_add(1));
         Some(frame)
     }
 }
@@ -176,14 +180,12 @@ impl Frames {
             Some(at) => at,
             None => self.enter()?,
         };
-        match bytes.step(offset, self.next) {
-            Step::Frame(frame, next) => {
-                self.at = Some((bytes, next));
-                Ok(*frame)
-            }
-            Step::End => Err(self.damaged(offset, "the frame is missing".into())),
-            Step::Bad(error) => Err(self.damaged(offset, error.to_string())),
-        }
+        // Only frames that the log has are asked for, so nothing behind the last one is ever looked at:
+        // the writer may cut the file there.
+        let (frame, next) =
+            bytes.frame(offset, self.next).map_err(|error| self.damaged(offset, error.to_string()))?;
+        self.at = Some((bytes, next));
+        Ok(frame)
     }
 
     /// The current segment, at the offset of the frame that is wanted next.
@@ -192,7 +194,7 @@ impl Frames {
         let file = segment::file_name(segment.number);
         let bytes = segment.file(&*self.reader.0.storage).and_then(|file| file.read(0..file.len()));
         let bytes = bytes.map_err(|source| ReadError::Io { file, source })?;
-        let bytes = SegmentBytes { number: segment.number, bytes };
+        let bytes = SegmentBytes { number: segment.number, store: Some(self.reader.0.store), bytes };
         let mut offset = SegmentBytes::START;
         for position in segment.first.0..self.next.0 {
             match bytes.hop(offset) {

@@ -1,23 +1,27 @@
 //! Opening a log: where it ends, and what a crash left there.
 //!
 //! Only the last segment is read through. A bad frame at its end is *damage* if a later whole frame
-//! exists or if the index or a later frame's record says that it was durable; otherwise it is a *torn
-//! tail*: copied to `log/torn/`, reported, cut. Whole frames that are not known to be durable are kept,
-//! but written again into a new segment and synced before anyone is served: after a failed sync the
-//! page cache may show what the disk does not hold.
+//! exists, if the log went on in a later segment, or if the index or a frame's record says that it was
+//! durable; otherwise it is a *torn tail*: copied to `log/torn/`, reported, cut. Whole frames that are
+//! not known to be durable are kept, but written again into a new segment and synced before anyone is
+//! served: after a failed sync the page cache may show what the disk does not hold.
+//!
+//! Everything is judged before anything is changed, so a log that is refused is left as it was.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 
 use crate::Position;
-use crate::frame::Frame;
+use crate::ending::{self, Doubtful, Ending, Settled};
 use crate::log::{Active, AppendError, LogOptions, Start};
 use crate::reader::{LogReader, ReadError, Shared, Tip};
-use crate::scan::{SegmentBytes, Step};
-use crate::segment::{self, HeaderRead, LOG_DIR, Segment, SegmentHeader};
-use crate::storage::{Storage, StorageFile};
+use crate::scan::SegmentBytes;
+use crate::segment::{self, HeaderRead, Segment, SegmentHeader};
+use crate::storage::Storage;
+
+const TORN_DIR: &str = "log/torn";
 
 /// What opening found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +60,14 @@ pub enum OpenError {
         /// What is wrong.
         what: String,
     },
+    /// Another version of Turnkeep wrote it.
+    #[error("{file} is of format version {version}, which this version of turnkeep does not know")]
+    UnknownVersion {
+        /// The file, relative to the data directory.
+        file: String,
+        /// The format's version.
+        version: u8,
+    },
     /// A frame cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -67,237 +79,153 @@ pub enum OpenError {
     Io(#[from] std::io::Error),
 }
 
-/// Whole frames at the end of the log that may not be durable.
-#[derive(Default)]
-pub(crate) struct Doubtful {
-    pub(crate) segment: u64,
-    /// Where the first of them begins.
-    pub(crate) offset: u64,
-    pub(crate) frames: Vec<Frame>,
-}
-
 /// Finds the end of the log.
 pub(crate) fn recover(
     storage: Arc<dyn Storage>,
     options: &LogOptions,
 ) -> Result<(Start, Recovered, Doubtful), OpenError> {
-    let Found { segments, store_id, mut torn } = find_segments(&*storage, options)?;
-    let store_id = store_id.unwrap_or(options.store_id_if_new);
-    let next_segment = segments.last().map_or(0, |segment| segment.number) + 1;
-    let mut ending = match segments.last() {
-        Some(last) => Ending::of(&*storage, last, options.known_durable)?,
-        None => Ending::empty(),
-    };
-    if torn.is_none() {
-        torn = ending.cut_torn(&*storage)?;
+    let mut found = find_segments(&*storage)?;
+    let store_id = found.store_id.unwrap_or(options.store_id_if_new);
+    let store = segment::store_tag(&store_id);
+    let known = options.known_durable.unwrap_or_default();
+    let (mut ending, copy) = ending::walk_last(&*storage, &found.segments, (Some(store), known))?;
+    found.refuse_damage(ending.as_ref(), known)?;
+
+    let mut torn = found.remove_headless(&*storage)?;
+    if let Some(copy) = copy {
+        storage.remove(&segment::file_name(copy))?;
+        found.segments.pop();
     }
-    let bytes_used = sealed_bytes(&*storage, &segments)? + ending.end;
-    let shared = Arc::new(Shared {
-        storage,
-        segments: ArcSwap::from_pointee(segments),
-        last: AtomicU64::new(ending.tip.last.0),
-        bytes_used: AtomicU64::new(bytes_used),
-        tip: Mutex::new(ending.tip),
-        moved: Condvar::new(),
-    });
-    let next_sequence = ending.find_tip(&LogReader(shared.clone()))?;
-    let start = Start { shared, store_id, active: ending.active, next_segment, next_sequence };
-    Ok((start, Recovered { store_id, torn }, ending.doubtful))
+    let is_torn = ending.as_mut().is_some_and(Ending::leave_out_torn);
+    if let Some(ending) = ending.as_ref().filter(|_| is_torn) {
+        torn = Some(ending.cut(&*storage)?);
+    }
+    let (start, doubtful) = start(storage, found.segments, store_id, (ending, is_torn))?;
+    Ok((start, Recovered { store_id, torn }, doubtful))
 }
 
+/// Readies what the writer goes on from: the last segment if all in it is settled, else a new one.
+fn start(
+    storage: Arc<dyn Storage>,
+    mut segments: Vec<Arc<Segment>>,
+    store_id: [u8; 16],
+    (ending, is_torn): (Option<Ending>, bool),
+) -> Result<(Start, Doubtful), OpenError> {
+    let bytes_used = sealed_bytes(&*storage, &segments)? + ending.as_ref().map_or(0, Ending::settled_end);
+    let (last, settled) = ending.as_ref().map_or((Position(0), None), Ending::settled);
+    let end = ending.as_ref().map_or(0, |ending| ending.end);
+    let doubtful = ending.map(Ending::into_doubtful).unwrap_or_default();
+    let next_segment = segments.len() as u64 + 1;
+    let mut active = None;
+    if !is_torn
+        && doubtful.frames.is_empty()
+        && let Some(segment) = segments.last_mut()
+    {
+        let (number, file) = (segment.number, storage.open(&segment::file_name(segment.number))?);
+        // Readers share the writer's file, so that they know when it is cut.
+        *segment = Segment::opened(number, segment.first, file.clone());
+        active = Some(Active { number, file, end });
+    }
+    let shared = Arc::new(Shared {
+        storage,
+        store: segment::store_tag(&store_id),
+        segments: ArcSwap::from_pointee(segments),
+        last: AtomicU64::new(last.0),
+        bytes_used: AtomicU64::new(bytes_used),
+        tip: Mutex::default(),
+        moved: Condvar::new(),
+    });
+    let after = match settled {
+        Some(settled) => settled,
+        None => settled_before(&LogReader(shared.clone()), last)?,
+    };
+    *shared.tip.lock().unwrap_or_else(PoisonError::into_inner) =
+        Tip { durable: last, last, last_hash: after.hash };
+    Ok((Start { shared, store_id, active, next_segment, next_sequence: after.next_sequence }, doubtful))
+}
+
+/// What comes after a frame of an earlier segment.
+fn settled_before(log: &LogReader, last: Position) -> Result<Settled, OpenError> {
+    let Some(frame) = log.frames(last, last).next() else {
+        return Ok(Settled { hash: [0; 32], next_sequence: 0 });
+    };
+    let frame = frame?;
+    Ok(Settled { hash: frame.hash, next_sequence: frame.next_sequence() })
+}
+
+/// The segment files.
+#[derive(Default)]
 struct Found {
     segments: Vec<Arc<Segment>>,
     store_id: Option<[u8; 16]>,
-    torn: Option<TornTail>,
+    /// The last files, if they have no header: a spare, or one whose first write was torn.
+    headless: Vec<SegmentBytes>,
 }
 
-/// Reads the headers of all segments, and deals with a last one that has none.
-fn find_segments(storage: &dyn Storage, options: &LogOptions) -> Result<Found, OpenError> {
-    let mut found = Found { segments: Vec::new(), store_id: None, torn: None };
-    let numbers = segment::numbers(storage)?;
-    for (&number, expected) in numbers.iter().zip(1..) {
+/// Reads the headers of all segments.
+fn find_segments(storage: &dyn Storage) -> Result<Found, OpenError> {
+    let mut found = Found::default();
+    for (number, expected) in segment::numbers(storage)?.into_iter().zip(1..) {
+        let name = segment::file_name(expected);
         if number != expected {
-            return Err(damaged(segment::file_name(expected), 0, "the segment is missing"));
+            return Err(damaged(name, 0, "the segment is missing"));
         }
-        let name = segment::file_name(number);
-        let file = storage.open(&name)?;
-        let bytes = file.read(0..file.len())?;
-        let is_last = number == numbers.len() as u64;
-        match SegmentHeader::read(&bytes) {
+        let bytes = SegmentBytes::open(storage, number, None)?;
+        let header = SegmentHeader::read(&bytes.bytes);
+        // Nothing is ever begun behind a segment that holds bytes but no header.
+        if found.headless.iter().any(|before| before.used() > 0 || !matches!(header, HeaderRead::Blank)) {
+            return Err(damaged(segment::file_name(number - 1), 0, "the segment has no header"));
+        }
+        match header {
             HeaderRead::Sound(header) => found.add(header, number)?,
-            HeaderRead::Blank | HeaderRead::Bad if is_last => {
-                let bytes = SegmentBytes { number, bytes };
-                found.torn = set_aside(storage, &bytes, options.known_durable)?;
+            HeaderRead::OtherVersion(version) => {
+                return Err(OpenError::UnknownVersion { file: name, version });
             }
-            HeaderRead::Blank | HeaderRead::Bad => return Err(damaged(name, 0, "the segment has no header")),
+            HeaderRead::Blank | HeaderRead::Bad => found.headless.push(bytes),
         }
     }
+    let store = found.store_id.as_ref().map(segment::store_tag);
+    found.headless.iter_mut().for_each(|bytes| bytes.store = store);
     Ok(found)
 }
 
 impl Found {
     fn add(&mut self, header: SegmentHeader, number: u64) -> Result<(), OpenError> {
-        let after = self.segments.last().map_or(Position(1), |segment| segment.first);
         let fits = header.number == number
             && *self.store_id.get_or_insert(header.store_id) == header.store_id
-            && header.first >= after;
+            && self.segments.last().map_or(header.first.0 == 1, |before| header.first >= before.first);
         if !fits {
             return Err(damaged(segment::file_name(number), 0, "the segment belongs elsewhere"));
         }
         self.segments.push(Segment::closed(number, header.first));
         Ok(())
     }
-}
 
-/// Removes a last segment without a header: a spare, or one whose first write was torn.
-fn set_aside(
-    storage: &dyn Storage,
-    bytes: &SegmentBytes,
-    known_durable: Option<Position>,
-) -> Result<Option<TornTail>, OpenError> {
-    let name = segment::file_name(bytes.number);
-    let used = bytes.used();
-    // The first frame may be whole without its header; a second one proves that the first was durable.
-    let whole = bytes.find_later(0, Position(0));
-    let later = whole.and_then(|(at, header)| bytes.find_later(at, header.position));
-    let known = whole.is_some_and(|(_, header)| Some(header.position) <= known_durable);
-    if used > 0 && (later.is_some() || known) {
-        return Err(damaged(name, 0, "the segment's header is bad, but its frames were durable"));
-    }
-    let torn = if used > 0 { Some(copy_torn(storage, &name, bytes, 0)?) } else { None };
-    storage.remove(&name)?;
-    Ok(torn)
-}
-
-/// The end of the last segment.
-struct Ending {
-    number: u64,
-    first: Position,
-    bytes: Option<SegmentBytes>,
-    end: u64,
-    tip: Tip,
-    next_sequence: Option<u64>,
-    is_torn: bool,
-    active: Option<Active>,
-    doubtful: Doubtful,
-}
-
-impl Ending {
-    fn empty() -> Self {
-        Self {
-            number: 0,
-            first: Position(1),
-            bytes: None,
-            end: 0,
-            tip: Tip::default(),
-            next_sequence: Some(0),
-            is_torn: false,
-            active: None,
-            doubtful: Doubtful::default(),
+    /// Refuses damage at the log's end, in the last segment or in what has no header behind it.
+    fn refuse_damage(&self, ending: Option<&Ending>, known: Position) -> Result<(), OpenError> {
+        let begun = self.headless.iter().find(|bytes| bytes.used() > 0);
+        if let Some(ending) = ending {
+            ending.refuse_damage(begun.is_some())?;
         }
-    }
-
-    /// Walks the last segment.
-    fn of(storage: &dyn Storage, segment: &Segment, known: Option<Position>) -> Result<Self, OpenError> {
-        let file = storage.open(&segment::file_name(segment.number))?;
-        let bytes = SegmentBytes { number: segment.number, bytes: file.read(0..file.len())? };
-        let mut ending = Self {
-            number: segment.number,
-            first: segment.first,
-            end: SegmentBytes::START,
-            next_sequence: None,
-            ..Self::empty()
-        };
-        ending.tip.last = Position(segment.first.0 - 1);
-        ending.tip.durable = known.unwrap_or_default();
-        let mut walked: Vec<(u64, Frame)> = Vec::new();
-        let stop = loop {
-            match bytes.step(ending.end, Position(ending.tip.last.0 + 1)) {
-                Step::Frame(frame, next) => ending.take(*frame, next, &mut walked),
-                stop => break stop,
-            }
-        };
-        if let Step::Bad(error) = stop {
-            ending.check_torn(&bytes, known, &error.to_string())?;
-            ending.is_torn = true;
-        }
-        ending.drop_half_written(&mut walked);
-        ending.settle(file, bytes, walked);
-        Ok(ending)
-    }
-
-    /// Takes in a whole frame; keeps it in `walked` while it is in doubt.
-    fn take(&mut self, frame: Frame, next: u64, walked: &mut Vec<(u64, Frame)>) {
-        self.tip.last = frame.position;
-        self.tip.last_hash = frame.hash;
-        self.tip.durable = self.tip.durable.max(frame.durable);
-        self.next_sequence = Some(frame.first_sequence + frame.commands().count() as u64);
-        let durable = self.tip.durable;
-        walked.retain(|(_, earlier)| earlier.position > durable);
-        if frame.position > durable {
-            walked.push((self.end, frame));
-        }
-        self.end = next;
-    }
-
-    fn check_torn(&self, bytes: &SegmentBytes, known: Option<Position>, what: &str) -> Result<(), OpenError> {
-        let expected = Position(self.tip.last.0 + 1);
-        let was_durable = known.is_some_and(|known| known >= expected) || self.tip.durable >= expected;
-        if was_durable || bytes.find_later(self.end, expected).is_some() {
-            return Err(damaged(segment::file_name(self.number), self.end, what));
+        let Some(begun) = begun else { return Ok(()) };
+        let expected = Position(ending.map_or(Position(0), Ending::last_sound).0 + 1);
+        if known >= expected || begun.find_later(0, expected).is_some() {
+            let what = "the segment's header is bad, but its frames were durable";
+            return Err(damaged(segment::file_name(begun.number), 0, what));
         }
         Ok(())
     }
 
-    /// A last frame in doubt whose payloads did not all reach the disk is torn, too.
-    fn drop_half_written(&mut self, walked: &mut Vec<(u64, Frame)>) {
-        while let Some((offset, frame)) = walked.pop_if(|(_, frame)| !frame.blobs_are_sound()) {
-            self.is_torn = true;
-            self.end = offset;
-            self.tip.last = Position(frame.position.0 - 1);
-            self.tip.last_hash = frame.prev_hash;
-            self.next_sequence = Some(frame.first_sequence);
+    /// Removes the files without a header; what one of them holds is copied aside.
+    fn remove_headless(&self, storage: &dyn Storage) -> Result<Option<TornTail>, OpenError> {
+        let mut torn = None;
+        for bytes in &self.headless {
+            if bytes.used() > 0 {
+                torn = Some(copy_torn(storage, bytes, 0)?);
+            }
+            storage.remove(&segment::file_name(bytes.number))?;
         }
-    }
-
-    /// Decides where the writer goes on: here, or in a new segment after what is in doubt.
-    fn settle(&mut self, file: Arc<dyn StorageFile>, bytes: SegmentBytes, walked: Vec<(u64, Frame)>) {
-        let clean = walked.is_empty() && !self.is_torn;
-        if clean {
-            self.active = Some(Active { number: self.number, file, end: self.end });
-        }
-        if let Some((offset, first)) = walked.first() {
-            self.tip.last = Position(first.position.0 - 1);
-            self.tip.last_hash = first.prev_hash;
-            self.next_sequence = Some(first.first_sequence);
-            self.doubtful.offset = *offset;
-        }
-        self.doubtful.segment = self.number;
-        self.doubtful.frames = walked.into_iter().map(|(_, frame)| frame).collect();
-        self.tip.durable = self.tip.last;
-        self.bytes = Some(bytes);
-    }
-
-    /// Copies a torn tail aside and cuts it.
-    fn cut_torn(&mut self, storage: &dyn Storage) -> Result<Option<TornTail>, OpenError> {
-        let Some(bytes) = self.bytes.as_ref().filter(|_| self.is_torn) else { return Ok(None) };
-        let name = segment::file_name(self.number);
-        let torn = copy_torn(storage, &name, bytes, self.end)?;
-        storage.open(&name)?.cut(self.end)?;
-        Ok(Some(torn))
-    }
-
-    /// The next sequence number; if the last segment has no frame, the tip is found before it.
-    fn find_tip(&mut self, log: &LogReader) -> Result<u64, OpenError> {
-        if let Some(next) = self.next_sequence {
-            return Ok(next);
-        }
-        let last = Position(self.first.0 - 1);
-        let Some(frame) = log.frames(last, last).next() else { return Ok(0) };
-        let frame = frame?;
-        let mut tip = log.0.tip.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        tip.last_hash = frame.hash;
-        Ok(frame.first_sequence + frame.commands().count() as u64)
+        Ok(torn)
     }
 }
 
@@ -310,21 +238,35 @@ fn sealed_bytes(storage: &dyn Storage, segments: &[Arc<Segment>]) -> Result<u64,
     Ok(sum)
 }
 
-fn copy_torn(
+/// Copies what a segment holds from an offset on to `log/torn/`.
+pub(crate) fn copy_torn(
     storage: &dyn Storage,
-    name: &str,
     bytes: &SegmentBytes,
     offset: u64,
 ) -> Result<TornTail, OpenError> {
+    let file = segment::file_name(bytes.number);
     let end = bytes.used().max(offset);
     let torn = bytes.bytes.slice(usize::try_from(offset).unwrap_or(0)..usize::try_from(end).unwrap_or(0));
-    let copied_to = format!("{LOG_DIR}/torn/{:010}-{offset}.bin", bytes.number);
+    let copied_to = free_name(storage, &format!("{:010}-{offset}", bytes.number))?;
     let copy = storage.create(&copied_to, torn.len() as u64)?;
     copy.write_at(0, &torn)?;
     copy.sync()?;
-    Ok(TornTail { file: name.to_owned(), offset, bytes: torn.len() as u64, copied_to })
+    Ok(TornTail { file, offset, bytes: torn.len() as u64, copied_to })
 }
 
-fn damaged(file: String, offset: u64, what: &str) -> OpenError {
+/// A name in `log/torn/` that no earlier copy has: a segment's number may be torn more than once.
+fn free_name(storage: &dyn Storage, stem: &str) -> std::io::Result<String> {
+    let taken = storage.list(TORN_DIR)?;
+    let mut name = format!("{stem}.bin");
+    for again in 2_u64.. {
+        if !taken.contains(&name) {
+            break;
+        }
+        name = format!("{stem}-{again}.bin");
+    }
+    Ok(format!("{TORN_DIR}/{name}"))
+}
+
+pub(crate) fn damaged(file: String, offset: u64, what: &str) -> OpenError {
     OpenError::Damaged { file, offset, what: what.to_owned() }
 }

@@ -22,7 +22,9 @@ use crate::{Position, frame::blob_crc};
 
 pub(crate) const LOG_DIR: &str = "log";
 pub(crate) const HEADER_BYTES: usize = 64;
-const MAGIC: &[u8; 8] = b"TKSEG\0\0\x01";
+pub(crate) const MAGIC: &[u8; 8] = b"TKSEG\0\0\x01";
+/// Where the version of the format is.
+const VERSION_AT: usize = 7;
 
 const OFFSET_BITS: u32 = 40;
 
@@ -69,6 +71,8 @@ pub(crate) struct SegmentHeader {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HeaderRead {
     Sound(SegmentHeader),
+    /// Sound but for the version of the format, which is not ours.
+    OtherVersion(u8),
     /// Nothing was written yet.
     Blank,
     Bad,
@@ -86,6 +90,14 @@ impl SegmentHeader {
         out
     }
 
+    /// Makes the checksum right, for the fuzzer.
+    pub(crate) fn mend(bytes: &mut [u8]) {
+        if let Some(bytes) = bytes.first_chunk_mut::<HEADER_BYTES>() {
+            let crc = blob_crc(&bytes[16..]);
+            bytes[8..12].copy_from_slice(&crc.to_le_bytes());
+        }
+    }
+
     pub(crate) fn read(bytes: &[u8]) -> HeaderRead {
         let Some(bytes) = bytes.first_chunk::<HEADER_BYTES>() else {
             return if bytes.iter().all(|&b| b == 0) { HeaderRead::Blank } else { HeaderRead::Bad };
@@ -99,8 +111,20 @@ impl SegmentHeader {
             number: word(32),
             first: Position(word(40)),
         };
-        if header.encode() == *bytes { HeaderRead::Sound(header) } else { HeaderRead::Bad }
+        let [version, ours] = [bytes[VERSION_AT], MAGIC[VERSION_AT]];
+        let mut as_ours = *bytes;
+        as_ours[VERSION_AT] = ours;
+        match header.encode() == as_ours {
+            true if version == ours => HeaderRead::Sound(header),
+            true => HeaderRead::OtherVersion(version),
+            false => HeaderRead::Bad,
+        }
     }
+}
+
+/// What marks a store's frames as its own.
+pub(crate) fn store_tag(store_id: &[u8; 16]) -> u32 {
+    blob_crc(store_id)
 }
 
 pub(crate) fn file_name(number: u64) -> String {
@@ -112,7 +136,9 @@ pub(crate) fn numbers(storage: &dyn Storage) -> std::io::Result<Vec<u64>> {
     let names = storage.list(LOG_DIR)?;
     let mut numbers: Vec<u64> =
         names.iter().filter_map(|name| name.strip_suffix(".seg")?.parse().ok()).collect();
+    numbers.retain(|&number| names.contains(&format!("{number:010}.seg")));
     numbers.sort_unstable();
+    numbers.dedup();
     Ok(numbers)
 }
 
@@ -153,7 +179,11 @@ mod tests {
         for bit in 0..bytes.len() * 8 {
             let mut flipped = bytes;
             flipped[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(SegmentHeader::read(&flipped), HeaderRead::Bad, "bit {bit}");
+            let expected = match bit / 8 {
+                VERSION_AT => HeaderRead::OtherVersion(flipped[VERSION_AT]),
+                _ => HeaderRead::Bad,
+            };
+            assert_eq!(SegmentHeader::read(&flipped), expected, "bit {bit}");
         }
         assert_eq!(SegmentHeader::read(&[0; 64]), HeaderRead::Blank);
         assert_eq!(SegmentHeader::read(&bytes[..20]), HeaderRead::Bad);

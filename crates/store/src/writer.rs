@@ -76,6 +76,7 @@ impl Machine for Writer {
 
     fn admit(&mut self, submission: Submission, batch: &mut Batch) -> Option<Submission> {
         if self.overlay.holds(&submission.record) {
+            self.overlay.hold(&submission.record);
             return Some(submission);
         }
         let state = &*self.applier.state;

@@ -17,6 +17,8 @@ use super::{MemoryStorage, Storage, StorageFile, View};
 pub enum Fault {
     /// Half of the written bytes reach the platter, and the power fails.
     TornWrite,
+    /// Only the other half does: a disk may write in any order.
+    TornWriteBackwards,
     /// The sync fails; what was to be synced is dropped from the platter but still seen until a crash.
     FailedSync,
     /// Half of the bytes are written, then an error.
@@ -26,6 +28,9 @@ pub enum Fault {
     /// The power fails before the operation.
     Crash,
 }
+
+const FAULTS_OF_WRITES: [Fault; 4] =
+    [Fault::TornWrite, Fault::TornWriteBackwards, Fault::ShortWrite, Fault::NoSpace];
 
 /// See the module. Clones are the same disk.
 #[derive(Clone)]
@@ -81,7 +86,7 @@ impl FaultyStorage {
         match disk.fault {
             Some((at, fault)) if number >= at && (fits.contains(&fault) || fault == Fault::Crash) => {
                 disk.fault = None;
-                disk.dead |= matches!(fault, Fault::Crash | Fault::TornWrite);
+                disk.dead |= matches!(fault, Fault::Crash | Fault::TornWrite | Fault::TornWriteBackwards);
                 if fault == Fault::Crash {
                     Err(io::Error::other("the power failed"))
                 } else {
@@ -141,14 +146,19 @@ impl StorageFile for FaultyFile {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let fault = self.storage.operation(&[Fault::TornWrite, Fault::ShortWrite, Fault::NoSpace])?;
-        let written = if fault.is_some() { &bytes[..bytes.len() / 2] } else { bytes };
-        self.file.write_at(offset, written)?;
-        let start = usize::try_from(offset).map_err(io::Error::other)?;
+        let fault = self.storage.operation(&FAULTS_OF_WRITES)?;
+        let half = bytes.len() / 2;
+        let (skipped, written) = match fault {
+            Some(Fault::TornWriteBackwards) => (half, &bytes[half..]),
+            Some(_) => (0, &bytes[..half]),
+            None => (0, bytes),
+        };
+        self.file.write_at(offset + skipped as u64, written)?;
+        let start = usize::try_from(offset).map_err(io::Error::other)? + skipped;
         let mut disk = self.storage.lock();
         disk.dirty.entry(self.name.clone()).or_default().push(start..start + written.len());
         match fault {
-            Some(Fault::TornWrite) => {
+            Some(Fault::TornWrite | Fault::TornWriteBackwards) => {
                 disk.flush(&self.name, &self.file)?;
                 Err(io::Error::other("the power failed in a write"))
             }

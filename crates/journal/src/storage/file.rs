@@ -60,8 +60,9 @@ impl Storage for FileStorage {
             drop(fs::remove_file(&path));
             return Err(e);
         }
-        sync_dir(parent)?;
-        sync_dir(&self.root)?;
+        for dir in parent.ancestors().take_while(|dir| dir.starts_with(&self.root)) {
+            sync_dir(dir)?;
+        }
         let pages = map(&file, len)?;
         Ok(Arc::new(MappedFile { path, file: file.into(), pages, len: len.into() }))
     }

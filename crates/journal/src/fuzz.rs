@@ -1,0 +1,89 @@
+//! The fuzzer's door to recovery: any bytes as a log, opened, inspected and read to the end.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::batch::{Batch, Stamp};
+use crate::frame;
+use crate::inspect::{Inspected, inspect};
+use crate::log::{FileLog, Log, LogOptions, SyncPolicy};
+use crate::segment::{self, SegmentHeader};
+use crate::storage::MemoryStorage;
+use crate::{Position, frame::FrameHeader};
+
+const SEGMENTS_MAX: usize = 3;
+const SEGMENT_BYTES: u64 = 4096;
+
+/// Takes any bytes for a log: segments one after the other, each from a segment's magic to the next.
+/// Tries them as they are, and with the checksums made right, so that what they cover is tried, too.
+/// Returns for all bytes; what it cannot do is panic, hang, or show a frame that is not there.
+pub fn recover_any(bytes: &[u8]) {
+    let mut files = split(bytes);
+    recover_files(files.clone());
+    for file in files.values_mut() {
+        mend(file);
+    }
+    recover_files(files);
+}
+
+fn split(bytes: &[u8]) -> BTreeMap<String, Vec<u8>> {
+    let magic = segment::MAGIC;
+    let starts = bytes.windows(magic.len()).enumerate().filter(|(_, window)| window == magic);
+    let mut cuts: Vec<usize> = starts.map(|(at, _)| at).filter(|&at| at > 0).take(SEGMENTS_MAX - 1).collect();
+    cuts.insert(0, 0);
+    cuts.push(bytes.len());
+    let parts = cuts.windows(2).zip(1..);
+    parts.map(|(cut, number)| (segment::file_name(number), bytes[cut[0]..cut[1]].to_vec())).collect()
+}
+
+/// Makes the checksums of a segment's header and of all frame headers right.
+fn mend(file: &mut [u8]) {
+    SegmentHeader::mend(file);
+    for at in (segment::HEADER_BYTES..file.len()).step_by(8) {
+        FrameHeader::mend(&mut file[at..]);
+    }
+}
+
+fn recover_files(files: BTreeMap<String, Vec<u8>>) {
+    let storage = Arc::new(MemoryStorage::with_files(files));
+    if let Ok(inspection) = inspect(storage.clone()) {
+        inspection.for_each(look_at);
+    }
+    let options = LogOptions {
+        segment_bytes: SEGMENT_BYTES,
+        sync: SyncPolicy::EveryFrame,
+        writer: 1,
+        store_id_if_new: [1; 16],
+        known_durable: None,
+    };
+    let Ok((mut log, _)) = FileLog::open(storage.clone(), options.clone()) else { return };
+    let whole = log.read(Position(1)).take_while(Result::is_ok).count() as u64;
+    let reader = log.reader();
+    for frame in log.read(Position(1)).flatten() {
+        for blob in &frame.blobs {
+            drop(reader.blob(blob.locator, blob.stored_len, blob.crc));
+        }
+    }
+    let mut batch = Batch::new();
+    batch.restart(Stamp::default());
+    batch.push_command(1, 1, b"one more");
+    let last = reader.last();
+    let Ok(appended) = log.append(&batch) else { return };
+    assert_eq!(appended.position.0, last.0 + 1, "positions are dense");
+    drop(log);
+    let Ok((log, recovered)) = FileLog::open(storage, options) else { return };
+    assert_eq!(recovered.torn, None, "a log that was mended stays whole");
+    assert!(
+        log.read(Position(1)).take_while(Result::is_ok).count() as u64 >= whole,
+        "frames that were shown are kept"
+    );
+}
+
+fn look_at(inspected: Inspected) {
+    if let Inspected::Frame { frame, .. } = inspected {
+        let commands: usize = frame.commands().map(|(_, _, body)| body.len()).sum();
+        assert!(commands <= frame.raw().len(), "commands lie within their frame");
+        (0..frame.blobs.len()).for_each(|blob| drop(frame.blob_bytes(blob)));
+        drop(frame::read_frame(&mut &frame.raw()[..]));
+    }
+}

@@ -1,0 +1,73 @@
+//! Out of space: nothing is lost, nothing is poisoned, and it goes on when room returns.
+
+use std::sync::Arc;
+
+use turnkeep_journal::storage::Fault;
+use turnkeep_journal::{AppendError, FaultyStorage, FileLog, Log, LogOptions, SyncPolicy};
+
+use crate::support::{append, batch, goes_on, numbers, open, options, os_options};
+
+/// Appends until the fault strikes, then goes on; the batches that are in the log.
+fn work(log: &mut FileLog, what: &str) -> Vec<u64> {
+    let (mut held, mut refused) = (Vec::new(), 0);
+    for n in 1..=20 {
+        let (used, last) = (log.reader().bytes_used(), log.reader().last());
+        match log.append(&batch(n)) {
+            Ok(appended) => {
+                held.push(n);
+                assert_eq!(appended.position.0, held.len() as u64, "{what}");
+            }
+            Err(AppendError::NoSpace) => {
+                refused += 1;
+                assert_eq!((log.reader().bytes_used(), log.reader().last()), (used, last), "{what}");
+                assert_eq!(log.reader().last_durable(), last, "{what}: what is left is synced");
+            }
+            Err(poisoned) => panic!("{what}: {poisoned}"),
+        }
+        assert_eq!(numbers(log), held, "{what}");
+    }
+    assert!(refused <= 1, "{what}");
+    held
+}
+
+#[test]
+fn a_full_disk_refuses_one_batch_and_no_more() {
+    for sync in [SyncPolicy::EveryFrame, SyncPolicy::Os] {
+        let mut refusals = 0;
+        for at in 0.. {
+            let what = format!("no space at operation {at} under {sync:?}");
+            let disk = FaultyStorage::new(Some((at, Fault::NoSpace)));
+            let (mut log, _) =
+                FileLog::open(Arc::new(disk.clone()), LogOptions { sync, ..options() }).unwrap();
+            let held = work(&mut log, &what);
+            log.sync().unwrap();
+            let ended = disk.operations() <= at;
+            drop(log);
+            refusals += 20 - held.len();
+            let left = disk.crash();
+            let (log, recovered) = open(&left);
+            assert_eq!(recovered.torn, None, "{what}");
+            assert_eq!(numbers(&log), held, "{what}");
+            drop(log);
+            goes_on(&left);
+            if ended {
+                break;
+            }
+        }
+        assert!(refusals > 20, "{refusals} refusals under {sync:?}");
+    }
+}
+
+#[test]
+fn a_full_disk_does_not_keep_a_log_from_being_opened() {
+    let disk = FaultyStorage::new(None);
+    let (mut log, _) = open(&disk);
+    append(&mut log, [1, 2]);
+    let full = FaultyStorage::over(disk.crash().files(), Some((0, Fault::NoSpace)));
+    drop(log);
+    // The very first thing that a start wants is room for the frame in doubt: it makes do with little.
+    let (mut log, _) = FileLog::open(Arc::new(full.clone()), os_options()).unwrap();
+    assert_eq!(numbers(&log), [1, 2]);
+    append(&mut log, [3]);
+    assert_eq!(numbers(&log), [1, 2, 3]);
+}

@@ -1,0 +1,179 @@
+//! Random commands, the same for the same seed and the same model.
+//!
+//! Payloads, keys and ids come from small pools, so that blobs are shared, keys collide, retries and
+//! conflicts happen, and a few commands name what does not exist.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use turnkeep_store::blob::SentBlob;
+use turnkeep_store::{Append, AppendPart, Command, CreateContext, Key, Labels, NewBlob, NewTurn};
+use turnkeep_types::{BlobHash, Compression, ContextId, TurnId, TypeRef};
+
+use crate::model::Model;
+use crate::random::Random;
+
+const PAYLOADS: u64 = 48;
+const PAYLOAD_BYTES_MAX: usize = 8192;
+const HISTORY_MAX: usize = 64;
+/// An id far beyond any that a run makes.
+const NOWHERE: u64 = 1 << 40;
+
+/// See the module.
+#[derive(Clone)]
+pub struct Generator {
+    random: Random,
+    payloads: Vec<NewBlob>,
+    /// Commands made earlier, to be sent again.
+    history: Vec<Command>,
+}
+
+impl Generator {
+    /// The generator of a seed.
+    pub fn new(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let payloads = (0..PAYLOADS).map(|number| payload(number, &mut random)).collect();
+        Self { random, payloads, history: Vec::new() }
+    }
+
+    /// The names of all blobs that it may send.
+    pub fn hashes(&self) -> BTreeSet<BlobHash> {
+        self.payloads.iter().map(NewBlob::hash).collect()
+    }
+
+    /// Several commands for the state that the model is in.
+    pub fn commands(&mut self, model: &Model, count: usize) -> Vec<Command> {
+        (0..count).map(|_| self.command(model)).collect()
+    }
+
+    /// A command for the state that the model is in.
+    pub fn command(&mut self, model: &Model) -> Command {
+        if self.random.one_in(6)
+            && let Some(again) = self.random.pick(&self.history)
+        {
+            return again.clone();
+        }
+        let kind = if model.facts.contexts.is_empty() { 0 } else { self.random.below(20) };
+        let command = match kind {
+            0..3 => Command::CreateContext(self.create(model)),
+            3..12 => self.append(model),
+            12..15 => self.attach(model),
+            15..17 => Command::PutBlob(self.payload()),
+            17 => self.bundle(),
+            _ => Command::SetLabels { context: self.context(model), labels: self.labels() },
+        };
+        let place = self.random.below(HISTORY_MAX as u64);
+        match usize::try_from(place).ok().and_then(|place| self.history.get_mut(place)) {
+            Some(old) => *old = command.clone(),
+            None => self.history.push(command.clone()),
+        }
+        command
+    }
+
+    fn create(&mut self, model: &Model) -> CreateContext {
+        let base = if self.random.one_in(2) { None } else { Some(self.turn(model)) };
+        CreateContext { base, labels: self.labels(), key: self.key() }
+    }
+
+    fn append(&mut self, model: &Model) -> Command {
+        let parts = if self.random.one_in(5) { 1 + self.random.below(3) } else { 1 };
+        let parts = (0..parts).map(|_| self.part(model)).collect();
+        Command::Append(Append { parts, key: self.key(), strict: self.random.one_in(8) })
+    }
+
+    fn part(&mut self, model: &Model) -> AppendPart {
+        let context = self.context(model);
+        let parent = self.random.one_in(4).then(|| self.turn(model));
+        let head = model.facts.context(context).and_then(|facts| facts.head);
+        let expected_head = match self.random.below(8) {
+            0 | 1 => Some(head),
+            2 => Some(None),
+            3 => Some(Some(self.turn(model))),
+            _ => None,
+        };
+        let turns = if self.random.one_in(4) { 1 + self.random.below(5) } else { 1 };
+        AppendPart { context, parent, expected_head, turns: (0..turns).map(|_| self.new_turn()).collect() }
+    }
+
+    fn new_turn(&mut self) -> NewTurn {
+        let declared = match self.random.below(6) {
+            0 => TypeRef::new("", 0),
+            number => TypeRef::new(type_id(number), 1),
+        };
+        let fs_root = self.random.one_in(5).then(|| self.payload().hash());
+        NewTurn { declared, encoding: u32::from(!self.random.one_in(9)), payload: self.payload(), fs_root }
+    }
+
+    fn attach(&mut self, model: &Model) -> Command {
+        let root =
+            if self.random.one_in(9) { BlobHash::of(b"nobody has this") } else { self.payload().hash() };
+        Command::AttachFs { turn: self.turn(model), root }
+    }
+
+    fn bundle(&mut self) -> Command {
+        let number = 1 + self.random.below(5);
+        let (id, type_id) = (format!("bundle-{number}"), type_id(number));
+        let kind = if self.random.one_in(3) { "u64" } else { "string" };
+        let space = if self.random.one_in(3) { " " } else { "" };
+        let fields = format!(r#"{{"1":{space}{{"name":"text","type":"{kind}"}}}}"#);
+        let types = format!(r#"{{"{type_id}":{{"versions":{{"1":{{"fields":{fields}}}}}}}}}"#);
+        let json = format!(r#"{{"registry_version":1,"bundle_id":"{id}","types":{types},"enums":{{}}}}"#);
+        Command::PutBundle { id, json: json.into() }
+    }
+
+    fn payload(&mut self) -> NewBlob {
+        self.random.pick(&self.payloads).expect("there are payloads").clone()
+    }
+
+    fn key(&mut self) -> Option<Key> {
+        let number = self.random.below(60);
+        if number < 20 { None } else { Key::new(Bytes::from(format!("key {number}"))) }
+    }
+
+    fn labels(&mut self) -> Labels {
+        let count = self.random.below(3);
+        (0..count).map(|n| (format!("label {n}"), self.random.below(4).to_string())).collect()
+    }
+
+    fn turn(&mut self, model: &Model) -> TurnId {
+        let there = model.facts.turns.len() as u64;
+        let number =
+            if there == 0 || self.random.one_in(12) { NOWHERE } else { 1 + self.random.below(there) };
+        TurnId::new(number).expect("from 1 on")
+    }
+
+    fn context(&mut self, model: &Model) -> ContextId {
+        let there = model.facts.contexts.len() as u64;
+        let number =
+            if there == 0 || self.random.one_in(15) { NOWHERE } else { 1 + self.random.below(there) };
+        ContextId::new(number).expect("from 1 on")
+    }
+}
+
+fn type_id(number: u64) -> String {
+    format!("com.example.Kind{number}")
+}
+
+/// Empty, short, long and compressible, long and not, or compressed by the sender.
+fn payload(number: u64, random: &mut Random) -> NewBlob {
+    let text = format!("payload {number} ");
+    let bytes = match number % 6 {
+        0 if number == 0 => Vec::new(),
+        0 | 1 => text.into_bytes(),
+        2 => text.repeat(40).into_bytes(),
+        3 => text.repeat(350).into_bytes(),
+        4 => (0..520).flat_map(|_| random.bits().to_le_bytes()).collect(),
+        _ => return sent_compressed(text.repeat(20).as_bytes()),
+    };
+    NewBlob::from_raw(bytes.into(), PAYLOAD_BYTES_MAX).expect("it is within the limit")
+}
+
+fn sent_compressed(raw: &[u8]) -> NewBlob {
+    let sent = SentBlob {
+        hash: BlobHash::of(raw),
+        raw_len: u32::try_from(raw.len()).expect("it is short"),
+        compression: Compression::Zstd,
+        bytes: zstd::bulk::compress(raw, 3).expect("it compresses").into(),
+    };
+    NewBlob::verify(sent, PAYLOAD_BYTES_MAX).expect("it is what it says")
+}
