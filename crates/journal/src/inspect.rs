@@ -104,7 +104,7 @@ fn files(storage: &dyn Storage) -> std::io::Result<(Vec<SegmentFile>, Option<[u8
                 least = if fits { header.first } else { least };
                 if fits { Outside::Holds(header.first) } else { Outside::Foreign }
             }
-            Ok(HeaderRead::Blank | HeaderRead::Bad) => Outside::Headless,
+            Ok(HeaderRead::OtherVersion(_) | HeaderRead::Blank | HeaderRead::Bad) => Outside::Headless,
             Err(_) => Outside::Unreadable,
         };
         files.push(SegmentFile { number, outside });

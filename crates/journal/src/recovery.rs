@@ -60,6 +60,14 @@ pub enum OpenError {
         /// What is wrong.
         what: String,
     },
+    /// Another version of Turnkeep wrote it.
+    #[error("{file} is of format version {version}, which this version of turnkeep does not know")]
+    UnknownVersion {
+        /// The file, relative to the data directory.
+        file: String,
+        /// The format's version.
+        version: u8,
+    },
     /// A frame cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -170,6 +178,9 @@ fn find_segments(storage: &dyn Storage) -> Result<Found, OpenError> {
         }
         match header {
             HeaderRead::Sound(header) => found.add(header, number)?,
+            HeaderRead::OtherVersion(version) => {
+                return Err(OpenError::UnknownVersion { file: name, version });
+            }
             HeaderRead::Blank | HeaderRead::Bad => found.headless.push(bytes),
         }
     }

@@ -23,6 +23,8 @@ use crate::{Position, frame::blob_crc};
 pub(crate) const LOG_DIR: &str = "log";
 pub(crate) const HEADER_BYTES: usize = 64;
 pub(crate) const MAGIC: &[u8; 8] = b"TKSEG\0\0\x01";
+/// Where the version of the format is.
+const VERSION_AT: usize = 7;
 
 const OFFSET_BITS: u32 = 40;
 
@@ -69,6 +71,8 @@ pub(crate) struct SegmentHeader {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HeaderRead {
     Sound(SegmentHeader),
+    /// Sound but for the version of the format, which is not ours.
+    OtherVersion(u8),
     /// Nothing was written yet.
     Blank,
     Bad,
@@ -107,7 +111,14 @@ impl SegmentHeader {
             number: word(32),
             first: Position(word(40)),
         };
-        if header.encode() == *bytes { HeaderRead::Sound(header) } else { HeaderRead::Bad }
+        let [version, ours] = [bytes[VERSION_AT], MAGIC[VERSION_AT]];
+        let mut as_ours = *bytes;
+        as_ours[VERSION_AT] = ours;
+        match header.encode() == as_ours {
+            true if version == ours => HeaderRead::Sound(header),
+            true => HeaderRead::OtherVersion(version),
+            false => HeaderRead::Bad,
+        }
     }
 }
 
@@ -168,7 +179,11 @@ mod tests {
         for bit in 0..bytes.len() * 8 {
             let mut flipped = bytes;
             flipped[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(SegmentHeader::read(&flipped), HeaderRead::Bad, "bit {bit}");
+            let expected = match bit / 8 {
+                VERSION_AT => HeaderRead::OtherVersion(flipped[VERSION_AT]),
+                _ => HeaderRead::Bad,
+            };
+            assert_eq!(SegmentHeader::read(&flipped), expected, "bit {bit}");
         }
         assert_eq!(SegmentHeader::read(&[0; 64]), HeaderRead::Blank);
         assert_eq!(SegmentHeader::read(&bytes[..20]), HeaderRead::Bad);

@@ -40,6 +40,11 @@ fn read(files: &Files, known_durable: Option<Position>) -> Read {
             read.named.push((file, offset));
             return read;
         }
+        Err(OpenError::UnknownVersion { file, .. }) => {
+            assert_eq!(&disk.files(), files, "a log of another version is left as it was");
+            read.named.push((file, 0));
+            return read;
+        }
         Err(other) => panic!("{other}"),
     };
     let reader = log.reader();
@@ -250,6 +255,21 @@ fn a_segment_in_the_wrong_place_is_refused_and_not_shown() {
     mixed.insert(segment(2), stranger[&segment(2)].clone());
     assert_eq!(refusal(mixed.clone()), (segment(2), 0, "the segment belongs elsewhere".into()));
     assert_eq!(verdict(&mixed, &hashes).damages[0].what, "the segment belongs elsewhere");
+}
+
+#[test]
+fn a_log_of_another_version_is_refused_and_not_touched() {
+    let (files, _) = sample();
+    for name in files.keys() {
+        let mut newer = files.clone();
+        newer.get_mut(name).unwrap()[7] = 2;
+        let disk = MemoryStorage::with_files(newer.clone());
+        match FileLog::open(Arc::new(disk.clone()), options()) {
+            Err(OpenError::UnknownVersion { file, version: 2 }) => assert_eq!(&file, name),
+            other => panic!("{:?}", other.map(|(_, recovered)| recovered)),
+        }
+        assert_eq!(disk.files(), newer);
+    }
 }
 
 #[test]
