@@ -144,7 +144,8 @@ fn index(number: u64) -> usize {
 /// The segments that hold frames: their first positions and files, in order.
 fn segments(data: &Path) -> Vec<(u64, PathBuf)> {
     let entries = fs::read_dir(data.join("log")).unwrap().map(|entry| entry.unwrap().path());
-    let mut paths: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|e| e == "seg")).collect();
+    let mut paths: Vec<PathBuf> =
+        entries.filter(|path| path.extension().is_some_and(|e| e == "seg")).collect();
     paths.sort();
     let mut found: Vec<(u64, PathBuf)> = Vec::new();
     for (number, path) in (1_u64..).zip(paths) {
@@ -187,7 +188,9 @@ impl Frame {
             return None;
         }
         let (mut meta_bytes, mut data_bytes) = (Bytes(meta), Bytes(data));
-        let blobs = (0..u32_at(&header, 20)).map(|_| blob(&mut meta_bytes, &mut data_bytes)).collect::<Option<_>>()?;
+        let blobs = (0..u32_at(&header, 20))
+            .map(|_| blob(&mut meta_bytes, &mut data_bytes))
+            .collect::<Option<_>>()?;
         let commands = (0..u32_at(&header, 24)).map(|_| command(&mut meta_bytes)).collect();
         assert!(meta_bytes.0.is_empty() && data_bytes.0.is_empty(), "a frame has bytes left over");
         Some(Self {

@@ -97,7 +97,7 @@ impl Writer {
         let number = self.next;
         self.next += 1;
         let key = format!("writer {} append {number}", self.number).into_bytes();
-        let context = self.contexts.unwrap()[usize::from(number % 3 == 0)];
+        let context = self.contexts.unwrap()[usize::from(number.is_multiple_of(3))];
         let count = if number % 5 == 4 { 3 } else { 1 };
         let payloads: Vec<Vec<u8>> = (0..count).map(|turn| self.payload(number, turn)).collect();
         let mut turns: Vec<SentTurn> = payloads.iter().map(|payload| sent_turn(payload)).collect();
@@ -105,7 +105,14 @@ impl Writer {
         let (parent, expected_head, sent_key) = (None, None, Bytes::from(key.clone()));
         let request = if count == 1 {
             let turn = turns.remove(0);
-            Request::AppendTurn(AppendTurn { context, parent, turn, key: sent_key, fs_root: None, expected_head })
+            Request::AppendTurn(AppendTurn {
+                context,
+                parent,
+                turn,
+                key: sent_key,
+                fs_root: None,
+                expected_head,
+            })
         } else {
             Request::AppendBatch(AppendBatch { context, parent, turns, key: sent_key, expected_head })
         };
@@ -131,9 +138,10 @@ impl Writer {
         let (key, _) = self.open.remove(at).unwrap();
         let (context, turns) = match response {
             Response::TurnAppended(ack) => (ack.context, vec![(ack.turn.get(), ack.depth, ack.hash.0)]),
-            Response::BatchAppended(ack) => {
-                (ack.context, ack.turns.iter().map(|turn| (turn.turn.get(), turn.depth, turn.hash.0)).collect())
-            }
+            Response::BatchAppended(ack) => (
+                ack.context,
+                ack.turns.iter().map(|turn| (turn.turn.get(), turn.depth, turn.hash.0)).collect(),
+            ),
             other => panic!("{other:?}"),
         };
         self.acked.push(Kept { key, context: context.get(), turns });
