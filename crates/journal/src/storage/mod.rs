@@ -38,7 +38,7 @@ pub trait StorageFile: Send + Sync {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Writes bytes within the file's length.
+    /// Writes bytes; beyond the end the file grows, though not for readers that have it open.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
     /// Makes everything written durable.
     fn sync(&self) -> io::Result<()>;

@@ -3,8 +3,8 @@
 
 use crate::varint::{Reader, put};
 
-/// Rows per block: bounds what a reader must hold at a time.
-pub(crate) const BLOCK_ROWS: u64 = 65_536;
+/// Rows per block: bounds what a writer or reader must hold at a time.
+pub(crate) const BLOCK_ROWS: u64 = 16_384;
 
 /// Appends rows as columns; `random` tells the columns that are kept as they are.
 pub(crate) fn encode<const N: usize>(rows: &[[u64; N]], random: [bool; N], out: &mut Vec<u8>) {

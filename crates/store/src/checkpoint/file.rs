@@ -11,7 +11,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use turnkeep_journal::{Locator, Storage, View, blob_crc};
+use turnkeep_journal::{Locator, Storage, StorageFile, View, blob_crc};
 use turnkeep_types::{ContextId, TurnId, TypeRef};
 
 use super::columns::{self, BLOCK_ROWS};
@@ -138,21 +138,26 @@ fn fixed_u32(reader: &mut Reader<'_>) -> Option<u32> {
 
 /// Writes a delta under a name, all of it or nothing.
 pub(super) fn write(storage: &dyn Storage, name: &str, delta: &Delta) -> std::io::Result<()> {
-    let mut out = Writer { bytes: delta.header.encode(), raw: Vec::new() };
-    out.delta(delta)?;
     let beside = format!("{name}.new");
-    let file = storage.create(&beside, out.bytes.len() as u64)?;
-    file.write_at(0, &out.bytes)?;
+    let file = storage.create(&beside, 0)?;
+    let header = delta.header.encode();
+    file.write_at(0, &header)?;
+    let mut out = Writer { file: &*file, end: header.len() as u64, raw: Vec::new(), section: Vec::new() };
+    out.delta(delta)?;
     file.sync()?;
     storage.rename(&beside, name)
 }
 
-struct Writer {
-    bytes: Vec<u8>,
+/// Writes a section at a time, so that it never holds more than one.
+struct Writer<'a> {
+    file: &'a dyn StorageFile,
+    end: u64,
+    /// The next section's content, as yet uncompressed.
     raw: Vec<u8>,
+    section: Vec<u8>,
 }
 
-impl Writer {
+impl Writer<'_> {
     fn delta(&mut self, delta: &Delta) -> std::io::Result<()> {
         let (state, from, to) = (&delta.state, &delta.header.from, &delta.header.to);
         self.declared(state, from.declared, to.declared)?;
@@ -216,14 +221,16 @@ impl Writer {
 
     fn section(&mut self, kind: u8, rows: u64) -> std::io::Result<()> {
         let stored = zstd::bulk::compress(&self.raw, ZSTD_LEVEL)?;
-        let start = self.bytes.len();
-        self.bytes.push(kind);
+        self.section.clear();
+        self.section.push(kind);
         for number in [rows as u32, self.raw.len() as u32, stored.len() as u32] {
-            self.bytes.extend_from_slice(&number.to_le_bytes());
+            self.section.extend_from_slice(&number.to_le_bytes());
         }
-        self.bytes.extend_from_slice(&stored);
-        let crc = blob_crc(&self.bytes[start..]);
-        self.bytes.extend_from_slice(&crc.to_le_bytes());
+        self.section.extend_from_slice(&stored);
+        let crc = blob_crc(&self.section);
+        self.section.extend_from_slice(&crc.to_le_bytes());
+        self.file.write_at(self.end, &self.section)?;
+        self.end += self.section.len() as u64;
         self.raw.clear();
         Ok(())
     }
