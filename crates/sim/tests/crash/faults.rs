@@ -11,9 +11,9 @@ use turnkeep_store::{Refusal, Store};
 fn work(trial: &mut Trial, store: &Store) -> Result<(), Violation> {
     for step in 0..24 {
         if step % 2 == 0 {
-            trial.together(store, 5)?
+            trial.together(store, 5)?;
         } else {
-            trial.alone(store)?
+            trial.alone(store)?;
         }
         if store.stats().poisoned {
             // Readers go on, and everything else is refused.
