@@ -153,7 +153,11 @@ impl Ending {
     /// Copies the torn tail aside and cuts it.
     pub(crate) fn cut(&self, storage: &dyn Storage) -> Result<TornTail, OpenError> {
         let torn = copy_torn(storage, &self.bytes, self.end)?;
-        storage.open(&torn.file)?.cut(self.end)?;
+        let file = storage.open(&torn.file)?;
+        if self.end == SegmentBytes::START {
+            segment::settle_header(&*file)?;
+        }
+        file.cut(self.end)?;
         Ok(torn)
     }
 

@@ -171,9 +171,7 @@ impl FileLog {
         }
         let first_place = self.shared.storage.open(&segment::file_name(doubtful.segment))?;
         if doubtful.offset == SegmentBytes::START {
-            // The header was written with the first frame, so it is as doubtful, and will stay.
-            first_place.write_at(0, &first_place.read(0..SegmentBytes::START)?)?;
-            first_place.sync()?;
+            segment::settle_header(&*first_place)?;
         }
         let len = doubtful.frames.iter().map(|frame| frame.raw().len() as u64).sum();
         if self.rotate(len) == Err(AppendError::NoSpace) {

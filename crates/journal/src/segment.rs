@@ -127,6 +127,13 @@ pub(crate) fn store_tag(store_id: &[u8; 16]) -> u32 {
     blob_crc(store_id)
 }
 
+/// Makes sure of a header that will stay although nothing after it does: it was written together with
+/// the first frame and is as doubtful.
+pub(crate) fn settle_header(file: &dyn StorageFile) -> std::io::Result<()> {
+    file.write_at(0, &file.read(0..HEADER_BYTES as u64)?)?;
+    file.sync()
+}
+
 pub(crate) fn file_name(number: u64) -> String {
     format!("{LOG_DIR}/{number:010}.seg")
 }

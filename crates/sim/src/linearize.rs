@@ -113,3 +113,62 @@ fn explains_nothing(model: &Model, open: &[&Sent], at: usize) -> bool {
 fn may_be_next(open: &[&Sent], at: usize) -> bool {
     !open[..at].iter().any(|earlier| earlier.keeps_order_with(open[at]))
 }
+
+#[cfg(test)]
+mod tests {
+    use turnkeep_store::{CreateContext, Labels};
+    use turnkeep_types::ContextId;
+
+    use super::*;
+    use crate::model::Answer;
+
+    fn create() -> Command {
+        Command::CreateContext(CreateContext::default())
+    }
+
+    fn label(value: &str) -> Command {
+        let labels = Labels::from([("label".to_owned(), value.to_owned())]);
+        Command::SetLabels { context: ContextId::new(1).unwrap(), labels }
+    }
+
+    /// A model after these commands, and the answers that it gave.
+    fn run(commands: &[Command]) -> (Model, Vec<Sent>) {
+        let mut model = Model::new();
+        let sent = commands.iter().map(|command| match model.apply(Timestamp(5), command) {
+            Answer::Done(outcome, _) => Sent::new(command.clone(), Ok(outcome)),
+            Answer::Refused(reasons) => Sent::new(command.clone(), Err(reasons[0].clone())),
+            Answer::BundleRefused => panic!("no bundle was put"),
+        });
+        let sent = sent.collect();
+        (model, sent)
+    }
+
+    fn unknown(command: Command) -> Sent {
+        Sent { command, known: Known::Unknown }
+    }
+
+    #[test]
+    fn answers_are_explained_in_any_order_but_not_by_any_state() {
+        let (model, mut sent) = run(&[label("too early"), create(), label("a"), create()]);
+        sent.reverse();
+        let explained = linearize(&Model::new(), &sent, &model.facts).unwrap();
+        assert_eq!(explained.facts, model.facts);
+        let (other, _) = run(&[create(), create(), label("b")]);
+        assert!(linearize(&Model::new(), &sent, &other.facts).is_none(), "a label that nobody set");
+        let (fewer, _) = run(&[create(), label("a")]);
+        assert!(linearize(&Model::new(), &sent, &fewer.facts).is_none(), "an acked context is lost");
+        assert!(linearize(&Model::new(), &sent[1..], &model.facts).is_none(), "a context that nobody made");
+    }
+
+    #[test]
+    fn a_command_of_unknown_outcome_may_be_there_or_not() {
+        let (before, sent) = run(&[create()]);
+        let (after, _) = run(&[create(), label("a")]);
+        for seen in [&before, &after] {
+            let mut sent = sent.clone();
+            sent.push(unknown(label("a")));
+            assert!(linearize(&Model::new(), &sent, &seen.facts).is_some());
+        }
+        assert!(linearize(&Model::new(), &[unknown(label("a"))], &after.facts).is_none());
+    }
+}

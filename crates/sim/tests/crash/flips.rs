@@ -120,9 +120,9 @@ fn check_log(sample: &Sample, files: &Files) {
     let padding_max = usize::try_from(frames.unwrap().frames).unwrap() * 7;
     let mut unnamed = 0;
     for (name, bytes) in files.iter().filter(|(name, _)| is_log(name)) {
-        for at in 0..bytes.len() {
+        for (at, &byte) in bytes.iter().enumerate() {
             if !check_flip(sample, files, name, at) {
-                assert_eq!(bytes[at], 0, "byte {at} of {name} is no padding");
+                assert_eq!(byte, 0, "byte {at} of {name} is no padding");
                 unnamed += 1;
             }
         }
