@@ -78,11 +78,7 @@ impl DataDir {
         if let Some(token) = self.token()? {
             return Ok(token);
         }
-        let mut random = [0; 32];
-        File::open("/dev/urandom")
-            .and_then(|mut source| source.read_exact(&mut random))
-            .context("cannot read random bytes for a token")?;
-        let token = hex::encode(random);
+        let token = hex::encode(random_bytes()?);
         let path = self.path.join("token");
         write_private(&path, format!("{token}\n").as_bytes())
             .with_context(|| format!("cannot write {}", path.display()))?;
@@ -134,6 +130,14 @@ fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(&beside, path)
+}
+
+/// Bytes that nobody can guess.
+pub(crate) fn random_bytes() -> Result<[u8; 32]> {
+    let mut random = [0; 32];
+    let read = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut random));
+    read.context("cannot read random bytes from /dev/urandom")?;
+    Ok(random)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use turnkeep_store::{Options, Store};
 use turnkeep_types::{Clock, Timestamp};
 
 use crate::config::Config;
-use crate::data_dir::DataDir;
+use crate::data_dir::{DataDir, random_bytes};
 use crate::failure::Failure;
 
 /// An open store and its server.
@@ -135,7 +135,8 @@ pub(crate) async fn lock(dir: &DataDir) -> Result<DataDirLock> {
 
 fn open(config: &Config, dir: &DataDir) -> Result<Store> {
     let storage = FileStorage::new(dir.path());
-    let options = Options { durability: config.durability.value, ..Options::default() };
+    let random = random_bytes()?;
+    let options = Options { durability: config.durability.value, random, ..Options::default() };
     Store::open(Arc::new(storage), &options, Arc::new(WallClock)).map_err(|error| {
         Failure::new(format!("cannot open the store in {}: {error}", dir.path().display()))
             .hint("`turnkeep verify` lists what is damaged; `turnkeep repair` copies what is sound to a new directory")

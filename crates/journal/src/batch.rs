@@ -29,6 +29,13 @@ pub struct BlobRecord {
     pub bytes: Bytes,
 }
 
+impl BlobRecord {
+    /// The length of the stored bytes.
+    pub fn stored_len(&self) -> u32 {
+        u32::try_from(self.bytes.len()).expect("blobs are shorter than 4 GiB")
+    }
+}
+
 /// Blobs and commands that will be one frame. Reused from group to group.
 #[derive(Debug, Default)]
 pub struct Batch {

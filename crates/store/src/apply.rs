@@ -13,7 +13,7 @@ use crate::command::{Appended, AppendedTurn, Created, Labels, Outcome, Refusal};
 use crate::decide::{Decision, Place, Plan, Settled, decide};
 use crate::keys::KeyDigest;
 use crate::record::{BlobName, Part, Record, TurnRecord};
-use crate::state::{BlobRow, Declared, EventRow, KeyEntry, State, TurnRow};
+use crate::state::{BlobRow, Declared, EventRow, KeyEntry, State, TurnRow, turn_count};
 use crate::walk;
 
 /// The writer's hand on the state. There is one per store.
@@ -36,8 +36,7 @@ pub(crate) struct Touched {
 impl Applier {
     /// Goes on from a state that a checkpoint filled.
     pub(crate) fn new(state: Arc<State>) -> Self {
-        let known =
-            (0..state.declared.len()).filter_map(|n| Some((state.declared.get(n)?.clone(), n as u32)));
+        let known = (0_u32..).map_while(|n| Some((state.declared.get(n.into())?.clone(), n)));
         let interned = known.collect();
         Self { state, interned, frame_blobs: Vec::new(), touched: Touched::default() }
     }
@@ -117,7 +116,7 @@ impl Applier {
             }
         }
         if let Some((digest, request)) = key {
-            self.state.add_key(digest, KeyEntry { request, first, count: turns.len() as u32 });
+            self.state.add_key(digest, KeyEntry { request, first, count: turn_count(turns.len()) });
         }
         Outcome::Appended(Appended { turns, replayed: false })
     }
@@ -166,7 +165,8 @@ impl Applier {
         if let Some(&number) = self.interned.get(&declared) {
             return number;
         }
-        let number = self.state.declared.push(declared.clone()) as u32;
+        let number = self.state.declared.push(declared.clone());
+        let number = u32::try_from(number).expect("lists are shorter than 2^32");
         self.interned.insert(declared, number);
         number
     }

@@ -228,7 +228,12 @@ mod tests {
     const MAX: usize = 32 << 20;
 
     fn sent(raw: &[u8], compression: Compression, bytes: impl Into<Bytes>) -> SentBlob {
-        SentBlob { hash: BlobHash::of(raw), raw_len: raw.len() as u32, compression, bytes: bytes.into() }
+        SentBlob {
+            hash: BlobHash::of(raw),
+            raw_len: raw.len().try_into().unwrap(),
+            compression,
+            bytes: bytes.into(),
+        }
     }
 
     #[test]

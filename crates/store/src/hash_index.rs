@@ -70,7 +70,6 @@ impl HashIndex {
         shard.slots.store(Arc::new(grown));
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "eight bits fit")]
     fn shard(&self, hash: u64) -> &Shard {
         &self.shards[(hash >> 56) as usize]
     }

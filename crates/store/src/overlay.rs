@@ -13,7 +13,7 @@ use crate::decide::{Plan, View};
 use crate::keys::KeyDigest;
 use crate::record::Record;
 use crate::registry::Registry;
-use crate::state::{KeyEntry, State};
+use crate::state::{KeyEntry, State, turn_count};
 
 /// What the batch so far will add.
 #[derive(Default)]
@@ -96,7 +96,7 @@ impl Overlay {
             }
         }
         if let Some((digest, request)) = key {
-            let count = parts.iter().map(|part| part.turns.len() as u32).sum();
+            let count = turn_count(parts.iter().map(|part| part.turns.len()).sum());
             self.keys.insert(digest, KeyEntry { request, first: before + 1, count });
         }
     }

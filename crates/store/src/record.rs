@@ -272,13 +272,11 @@ pub(crate) fn labels(reader: &mut Reader<'_>) -> Option<Labels> {
 }
 
 fn put_blob_name(out: &mut Vec<u8>, name: &BlobName) {
-    match name.in_frame {
-        Some(at) => put(out, u64::from(at) + 1),
-        None => {
-            put(out, 0);
-            out.extend_from_slice(name.hash.as_bytes());
-        }
+    if let Some(at) = name.in_frame {
+        return put(out, u64::from(at) + 1);
     }
+    put(out, 0);
+    out.extend_from_slice(name.hash.as_bytes());
 }
 
 fn blob_name(reader: &mut Reader<'_>, frame: &impl Fn(u32) -> Option<BlobHash>) -> Option<BlobName> {

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use turnkeep_journal::{FileLog, Frame, LogOptions, LogReader, Position, Recovered, Storage, SyncPolicy};
+use turnkeep_journal::{
+    FileLog, Frame, LogOptions, LogReader, Position, Recovered, Storage, SyncPolicy, inspect,
+};
 
 use crate::apply::Applier;
-use crate::checkpoint::{self, Loaded, Progress};
+use crate::checkpoint::{self, Header, Loaded, Progress};
 use crate::record::{Record, RecordError};
 use crate::state::BlobRow;
 use crate::store::{Durability, OpenError, Options};
@@ -21,7 +23,9 @@ pub(crate) struct Opened {
 /// Opens the log and rebuilds the state.
 pub(crate) fn open(storage: &Arc<dyn Storage>, options: &Options) -> Result<Opened, OpenError> {
     let loaded = checkpoint::load(&**storage);
-    let known_durable = loaded.last.as_ref().map(|header| Position(header.to.position));
+    let store_id = inspect(storage.clone())?.store_id();
+    let ours = |header: &&Header| store_id.is_none_or(|id| id == header.store_id);
+    let known_durable = loaded.last.as_ref().filter(ours).map(|header| Position(header.to.position));
     let (log, recovered) = FileLog::open(storage.clone(), log_options(options, known_durable))?;
     let reader = log.reader();
     let loaded = vet(&**storage, loaded, &reader, &recovered)?;

@@ -144,6 +144,11 @@ pub(crate) struct KeyEntry {
 
 const COUNT_BITS: u32 = 24;
 
+/// A number of turns as a key's entry holds it. A batch is bounded far below this.
+pub(crate) fn turn_count(turns: usize) -> u32 {
+    u32::try_from(turns).ok().filter(|&count| count < 1 << COUNT_BITS).expect("a batch is bounded")
+}
+
 mod event_kind {
     pub(super) const TURN: u64 = 0;
     pub(super) const CONTEXT: u64 = 1;
@@ -217,7 +222,6 @@ impl State {
         self.blobs.push(BlobRow { hash, locator, raw_len: 0, crc: 0, stored_len: 0, form }.to_words())
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "masked")]
     pub(crate) fn find_key(&self, KeyDigest([a, b]): KeyDigest) -> Option<KeyEntry> {
         let is_it = |row| self.keys.get(row).is_some_and(|found| found[..2] == [a, b]);
         let [_, _, request, made] = self.keys.get(self.key_index.find(a, is_it)?)?;

@@ -86,8 +86,10 @@ fn place(number: u64) -> (usize, usize, usize) {
 /// An append-only list of values that are too big for words, with the same guarantees.
 pub(crate) struct List<T> {
     slots: Table<0>,
-    blocks: Box<[OnceLock<Box<[OnceLock<T>]>>]>,
+    blocks: Box<[OnceLock<Values<T>>]>,
 }
+
+type Values<T> = Box<[OnceLock<T>]>;
 
 impl<T> List<T> {
     pub(crate) fn new() -> Self {

@@ -101,7 +101,7 @@ impl Machine for Writer {
             locator,
             raw_len: blob.raw_len,
             crc: blob.crc,
-            stored_len: blob.bytes.len() as u32,
+            stored_len: blob.stored_len(),
             form: blob.form,
         });
         self.applier.begin_frame(self.stamp, blobs);
@@ -178,7 +178,7 @@ impl Writer {
         if self.applier.state.find_blob(&blob.hash).is_some() {
             return None;
         }
-        let at = batch.blobs().len() as u32;
+        let at = u32::try_from(batch.blobs().len()).expect("a batch is bounded");
         self.overlay.add_blob(blob.hash, at);
         let NewBlob { hash, raw_len, form, bytes, crc } = blob;
         batch.push_blob(BlobRecord { hash, raw_len, form, crc, bytes });

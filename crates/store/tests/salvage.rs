@@ -1,5 +1,7 @@
 //! Damage at every byte: it is always named, never served, and a repair keeps every other turn as it was.
 
+#![expect(clippy::unwrap_used, reason = "a test may")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

@@ -1,5 +1,7 @@
 //! The store through its door, on a disk in memory: what each command does, and what it refuses.
 
+#![expect(clippy::unwrap_used, reason = "a test may")]
+
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -321,4 +323,23 @@ fn a_deleted_index_is_rebuilt_equal() {
     assert_eq!((store.last(context, 1000).unwrap(), store.last_position()), before);
     let again = appended(store.run(append(part(context, vec![turn("")]), "key 0")));
     assert!(again.replayed);
+}
+
+#[test]
+fn an_index_of_another_store_is_discarded() {
+    let disk_of = |random, turns| {
+        let disk = MemoryStorage::new();
+        let options = Options { random: [random; 32], segment_bytes: 64 << 10, ..Options::default() };
+        let clock = Arc::new(ManualClock::new(Timestamp(1)));
+        let store = Store::open(Arc::new(disk.clone()), &options, clock).unwrap();
+        let context = create(&store, None);
+        (0..turns).for_each(|n| _ = say(&store, context, &format!("{random} {n}")));
+        store.close();
+        disk.files()
+    };
+    let mut files = disk_of(1, 3);
+    files.retain(|name, _| name.starts_with("log/"));
+    files.extend(disk_of(2, 9).into_iter().filter(|(name, _)| name.starts_with("index/")));
+    let store = open(&MemoryStorage::with_files(files));
+    assert_eq!(texts(&store, ContextId::new(1).unwrap()), ["1 0", "1 1", "1 2"]);
 }

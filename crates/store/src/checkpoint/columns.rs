@@ -45,7 +45,7 @@ pub(crate) fn decode<const N: usize>(
 }
 
 fn zigzag(difference: u64) -> u64 {
-    (difference << 1) ^ (((difference as i64) >> 63) as u64)
+    (difference << 1) ^ (difference.cast_signed() >> 63).cast_unsigned()
 }
 
 fn unzigzag(number: u64) -> u64 {

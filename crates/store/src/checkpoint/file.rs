@@ -65,14 +65,16 @@ impl Header {
         put(&mut body, FORMAT);
         put(&mut body, self.number);
         for mark in [&self.from, &self.to] {
-            mark_numbers(mark).into_iter().for_each(|number| put(&mut body, number));
+            for number in mark_numbers(mark) {
+                put(&mut body, number);
+            }
         }
         put(&mut body, self.last_stamp);
         body.extend_from_slice(&self.store_id);
         body.extend_from_slice(&self.frame_hash);
         let mut out = MAGIC.to_vec();
         out.extend_from_slice(&blob_crc(&body).to_le_bytes());
-        out.extend_from_slice(&(body.len() as u32).to_le_bytes());
+        out.extend_from_slice(&fixed(body.len()).to_le_bytes());
         out.extend_from_slice(&body);
         out
     }
@@ -132,6 +134,15 @@ fn read_mark(reader: &mut Reader<'_>) -> Option<Mark> {
     })
 }
 
+fn count(from: u64, to: u64) -> usize {
+    usize::try_from(to - from).unwrap_or(usize::MAX)
+}
+
+/// A length as the file has it. Sections are bounded far below this.
+fn fixed(len: usize) -> u32 {
+    u32::try_from(len).expect("a section is shorter than 4 GiB")
+}
+
 fn fixed_u32(reader: &mut Reader<'_>) -> Option<u32> {
     Some(u32::from_le_bytes(reader.take(4)?.try_into().ok()?))
 }
@@ -187,7 +198,7 @@ impl Writer<'_> {
             let end = range.end.min(start + BLOCK_ROWS);
             let rows: Vec<_> = (start..end).map_while(&row).collect();
             columns::encode(&rows, random, &mut self.raw);
-            self.section(kind, end - start)?;
+            self.section(kind, rows.len())?;
             start = end;
         }
         Ok(())
@@ -199,7 +210,7 @@ impl Writer<'_> {
             put(&mut self.raw, declared.turn_type.version.into());
             put(&mut self.raw, declared.encoding.into());
         }
-        self.section(kind::DECLARED, to - from)
+        self.section(kind::DECLARED, count(from, to))
     }
 
     fn bundles(&mut self, delta: &Delta) -> std::io::Result<()> {
@@ -208,7 +219,7 @@ impl Writer<'_> {
             put_bytes(&mut self.raw, bundle.id.as_bytes());
             put_bytes(&mut self.raw, &bundle.bytes);
         }
-        self.section(kind::BUNDLES, to - from)
+        self.section(kind::BUNDLES, count(from, to))
     }
 
     fn labels(&mut self, delta: &Delta) -> std::io::Result<()> {
@@ -216,15 +227,15 @@ impl Writer<'_> {
             put(&mut self.raw, context.get());
             put_labels(&mut self.raw, labels);
         }
-        self.section(kind::LABELS, delta.labels.len() as u64)
+        self.section(kind::LABELS, delta.labels.len())
     }
 
-    fn section(&mut self, kind: u8, rows: u64) -> std::io::Result<()> {
+    fn section(&mut self, kind: u8, rows: usize) -> std::io::Result<()> {
         let stored = zstd::bulk::compress(&self.raw, ZSTD_LEVEL)?;
         self.section.clear();
         self.section.push(kind);
-        for number in [rows as u32, self.raw.len() as u32, stored.len() as u32] {
-            self.section.extend_from_slice(&number.to_le_bytes());
+        for number in [rows, self.raw.len(), stored.len()] {
+            self.section.extend_from_slice(&fixed(number).to_le_bytes());
         }
         self.section.extend_from_slice(&stored);
         let crc = blob_crc(&self.section);

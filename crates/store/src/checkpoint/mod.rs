@@ -174,16 +174,14 @@ impl Checkpointer {
     /// Writes a checkpoint if enough was logged since the last one.
     pub(crate) fn consider(&mut self, applier: &mut Applier) {
         if self.log.bytes_used().saturating_sub(self.progress.done.log_bytes) >= self.every_bytes {
-            self.checkpoint(applier, SyncSender::try_send);
+            self.checkpoint(applier, |queue, delta| queue.try_send(delta).is_ok());
         }
     }
 
     /// Writes a last checkpoint and waits until it is on disk.
     pub(crate) fn finish(&mut self, applier: &mut Applier) {
         if self.log.last() != Position(self.progress.done.position) {
-            self.checkpoint(applier, |queue, delta| {
-                queue.send(delta).map_err(|e| std::sync::mpsc::TrySendError::Disconnected(e.0))
-            });
+            self.checkpoint(applier, |queue, delta| queue.send(delta).is_ok());
         }
         self.deltas = None;
         if let Some(thread) = self.thread.take() {
@@ -192,15 +190,11 @@ impl Checkpointer {
         }
     }
 
-    fn checkpoint(
-        &mut self,
-        applier: &mut Applier,
-        send: impl Fn(&SyncSender<Delta>, Delta) -> Result<(), std::sync::mpsc::TrySendError<Delta>>,
-    ) {
+    fn checkpoint(&mut self, applier: &mut Applier, send: impl Fn(&SyncSender<Delta>, Delta) -> bool) {
         let Some(queue) = &self.deltas else { return };
         let Some(delta) = self.delta(applier) else { return };
         let header = delta.header.clone();
-        if send(queue, delta).is_err() {
+        if !send(queue, delta) {
             return;
         }
         self.progress.done = header.to;
