@@ -33,6 +33,13 @@ pub(crate) struct Touched {
     pub(crate) labels: BTreeSet<ContextId>,
 }
 
+impl Touched {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.heads.extend(other.heads);
+        self.labels.extend(other.labels);
+    }
+}
+
 impl Applier {
     /// Goes on from a state that a checkpoint filled.
     pub(crate) fn new(state: Arc<State>) -> Self {
@@ -70,7 +77,8 @@ impl Applier {
             (Record::PutBundle { .. }, Plan::PutBundle(registry)) => self.put_bundle(registry),
             (Record::SetLabels { context, labels }, Plan::SetLabels) => self.set_labels(*context, labels),
             (Record::Lost { turns, contexts }, Plan::Lost) => self.lose(now, *turns, *contexts),
-            (_, _) => Outcome::BlobPut { was_new: true }, // the frame brought the blob
+            (Record::PutBlob { .. }, Plan::PutBlob) => Outcome::BlobPut { was_new: true },
+            (record, plan) => unreachable!("{record:?} was decided as {plan:?}"),
         }
     }
 

@@ -24,6 +24,7 @@ pub mod salvage;
 mod state;
 mod store;
 mod table;
+mod unfinished;
 mod varint;
 mod walk;
 mod writer;

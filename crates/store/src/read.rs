@@ -9,7 +9,7 @@ use crate::command::Labels;
 use crate::state::{BlobRow, State, TurnRow};
 use crate::walk;
 
-use turnkeep_journal::{Locator, LogReader};
+use turnkeep_journal::LogReader;
 
 /// A context as it is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -186,8 +186,6 @@ impl Reading<'_> {
     }
 
     fn stored(&self, blob: BlobRow) -> Result<Payload, ReadError> {
-        let put_again = || self.state.find_blob(&blob.hash).and_then(|row| self.state.blob(row));
-        let blob = if blob.locator == Locator::NOWHERE { put_again().unwrap_or(blob) } else { blob };
         let bytes = self.log.blob(blob.locator, blob.stored_len, blob.crc);
         let bytes = bytes.map_err(|e| ReadError::Corrupt { hash: blob.hash, what: e.to_string() })?;
         Ok(Payload { form: blob.form, raw_len: blob.raw_len, hash: blob.hash, bytes })

@@ -191,8 +191,14 @@ impl State {
         self.turns.get(id.get() - 1).map(TurnRow::from_words)
     }
 
+    /// A blob's row; if the blob was lost and put again since, that copy's.
     pub(crate) fn blob(&self, row: u64) -> Option<BlobRow> {
-        self.blobs.get(row).map(BlobRow::from_words)
+        let blob = BlobRow::from_words(self.blobs.get(row)?);
+        if blob.locator != Locator::NOWHERE {
+            return Some(blob);
+        }
+        let put_again = self.find_blob(&blob.hash).and_then(|row| self.blobs.get(row));
+        Some(put_again.map_or(blob, BlobRow::from_words))
     }
 
     /// The row of a blob.
@@ -204,6 +210,9 @@ impl State {
 
     /// Adds a blob, unless it is there; returns its row.
     pub(crate) fn add_blob(&self, blob: BlobRow) -> u64 {
+        if blob.locator == Locator::NOWHERE {
+            return self.add_missing_blob(blob.hash);
+        }
         if let Some(row) = self.find_blob(&blob.hash) {
             return row;
         }
@@ -215,8 +224,7 @@ impl State {
         row
     }
 
-    /// Adds a row for a blob that was lost to damage. It is not indexed: if the blob is put again, that
-    /// copy is found, and read in place of this row.
+    /// Adds a row for a blob that was lost to damage. It is not indexed, so that the blob can be put again.
     pub(crate) fn add_missing_blob(&self, hash: BlobHash) -> u64 {
         let (locator, form) = (Locator::NOWHERE, Compression::None);
         self.blobs.push(BlobRow { hash, locator, raw_len: 0, crc: 0, stored_len: 0, form }.to_words())

@@ -11,7 +11,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use turnkeep_journal::{Locator, Storage, StorageFile, View, blob_crc};
+use turnkeep_journal::{Storage, StorageFile, View, blob_crc};
 use turnkeep_types::{ContextId, TurnId, TypeRef};
 
 use super::columns::{self, BLOCK_ROWS};
@@ -27,6 +27,8 @@ const MAGIC: &[u8; 8] = b"TKINDEX1";
 const FORMAT: u64 = 1;
 const ZSTD_LEVEL: i32 = 1;
 const SECTION_HEADER: usize = 13;
+/// A section of texts ends when it is this long; one bundle more fits easily.
+const TEXT_SECTION_BYTES: usize = 1 << 20;
 const SECTION_RAW_BYTES_MAX: usize = 1 << 30;
 
 mod kind {
@@ -134,10 +136,6 @@ fn read_mark(reader: &mut Reader<'_>) -> Option<Mark> {
     })
 }
 
-fn count(from: u64, to: u64) -> usize {
-    usize::try_from(to - from).unwrap_or(usize::MAX)
-}
-
 /// A length as the file has it. Sections are bounded far below this.
 fn fixed(len: usize) -> u32 {
     u32::try_from(len).expect("a section is shorter than 4 GiB")
@@ -205,29 +203,44 @@ impl Writer<'_> {
     }
 
     fn declared(&mut self, state: &State, from: u64, to: u64) -> std::io::Result<()> {
-        for declared in (from..to).filter_map(|n| state.declared.get(n)) {
-            put_bytes(&mut self.raw, declared.turn_type.id.as_bytes());
-            put(&mut self.raw, declared.turn_type.version.into());
-            put(&mut self.raw, declared.encoding.into());
-        }
-        self.section(kind::DECLARED, count(from, to))
+        self.texts(kind::DECLARED, (from..to).filter_map(|n| state.declared.get(n)), |raw, declared| {
+            put_bytes(raw, declared.turn_type.id.as_bytes());
+            put(raw, declared.turn_type.version.into());
+            put(raw, declared.encoding.into());
+        })
     }
 
     fn bundles(&mut self, delta: &Delta) -> std::io::Result<()> {
-        let (from, to) = (delta.header.from.bundles, delta.header.to.bundles);
-        for bundle in (from..to).filter_map(|n| bundle_at(&delta.registry, n)) {
-            put_bytes(&mut self.raw, bundle.id.as_bytes());
-            put_bytes(&mut self.raw, &bundle.bytes);
-        }
-        self.section(kind::BUNDLES, count(from, to))
+        let new = delta.header.from.bundles..delta.header.to.bundles;
+        self.texts(kind::BUNDLES, new.filter_map(|n| bundle_at(&delta.registry, n)), |raw, bundle| {
+            put_bytes(raw, bundle.id.as_bytes());
+            put_bytes(raw, &bundle.bytes);
+        })
     }
 
     fn labels(&mut self, delta: &Delta) -> std::io::Result<()> {
-        for (context, labels) in &delta.labels {
-            put(&mut self.raw, context.get());
-            put_labels(&mut self.raw, labels);
+        self.texts(kind::LABELS, delta.labels.iter(), |raw, (context, labels)| {
+            put(raw, context.get());
+            put_labels(raw, labels);
+        })
+    }
+
+    /// Writes rows of any length, a new section whenever one is long enough.
+    fn texts<T>(
+        &mut self,
+        kind: u8,
+        rows: impl Iterator<Item = T>,
+        put_row: impl Fn(&mut Vec<u8>, T),
+    ) -> std::io::Result<()> {
+        let mut count = 0;
+        for row in rows {
+            put_row(&mut self.raw, row);
+            count += 1;
+            if self.raw.len() >= TEXT_SECTION_BYTES {
+                self.section(kind, std::mem::take(&mut count))?;
+            }
         }
-        self.section(kind::LABELS, delta.labels.len())
+        if count > 0 { self.section(kind, count) } else { Ok(()) }
     }
 
     fn section(&mut self, kind: u8, rows: usize) -> std::io::Result<()> {
@@ -388,11 +401,7 @@ fn restore_bundle(state: &State, raw: &mut Reader<'_>) -> Option<()> {
 }
 
 fn restore_blob(state: &State, words: [u64; 7]) -> Option<()> {
-    let blob = BlobRow::from_words(words);
-    let row = match blob.locator {
-        Locator::NOWHERE => state.add_missing_blob(blob.hash),
-        _ => state.add_blob(blob),
-    };
+    let row = state.add_blob(BlobRow::from_words(words));
     (row + 1 == state.blobs.len()).then_some(())
 }
 
