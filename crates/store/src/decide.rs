@@ -170,7 +170,8 @@ fn place(view: &impl View, moved: &[(ContextId, Place)], part: &Part) -> Result<
 /// Where repair put a part, whatever the head; its parent must be there all the same.
 fn placed(view: &impl View, part: &Part) -> Result<Place, Refusal> {
     let unknown = part.parent.filter(|&parent| view.depth(parent).is_none());
-    unknown.map_or(Ok(Place { parent: part.parent, depth: part.depth }), |turn| Err(Refusal::UnknownTurn(turn)))
+    unknown
+        .map_or(Ok(Place { parent: part.parent, depth: part.depth }), |turn| Err(Refusal::UnknownTurn(turn)))
 }
 
 fn check_turns(view: &impl View, part: &Part, strict: bool) -> Result<(), Refusal> {

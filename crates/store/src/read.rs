@@ -153,7 +153,11 @@ impl Reading<'_> {
         let nearest = walk::towards_root(self.state, newest).take(limit).take_while(|(_, row)| !row.lost);
         let mut turns = nearest.map(|(id, row)| self.fill(id, row)).collect::<Result<Vec<_>, _>>()?;
         turns.reverse();
-        Ok(turns)
+        match newest {
+            // Where history breaks off is said, not shown as its beginning.
+            Some(newest) if turns.is_empty() && limit > 0 => Err(ReadError::LostTurn(newest)),
+            _ => Ok(turns),
+        }
     }
 
     fn fill(&self, id: TurnId, row: TurnRow) -> Result<Turn, ReadError> {

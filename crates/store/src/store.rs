@@ -176,7 +176,8 @@ impl Store {
         let counters = Arc::new(Counters::default());
         let pace = (recovered.store_id, options.checkpoint_every_bytes);
         let checkpointer = Checkpointer::start(storage.clone(), reader.clone(), pace, progress)?;
-        let writer = Writer::new(applier, clock, hook.clone(), counters.clone(), checkpointer);
+        let writer =
+            Writer::new(applier, clock, hook.clone(), counters.clone(), checkpointer, reader.clone());
         let committer = spawn_committer(log, writer, options.queue_commands_max)?;
         Ok(Self(Arc::new(Inner { state, log: reader, storage, hook, counters, recovered, committer })))
     }

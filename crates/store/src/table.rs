@@ -39,8 +39,7 @@ impl<const W: usize> Table<W> {
         let number = self.len.load(Ordering::Relaxed);
         assert!(number < ROWS_MAX, "a table is full");
         let (block, chunk, at) = place(number);
-        let block =
-            self.blocks[block].get_or_init(|| empty(CHUNKS_PER_BLOCK));
+        let block = self.blocks[block].get_or_init(|| empty(CHUNKS_PER_BLOCK));
         let chunk = block[chunk].get_or_init(|| (0..CHUNK_ROWS * W).map(|_| AtomicU64::new(0)).collect());
         for (slot, word) in chunk[at * W..].iter().zip(row) {
             slot.store(word, Ordering::Relaxed);

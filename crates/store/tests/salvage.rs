@@ -30,7 +30,8 @@ fn sample() -> BTreeMap<String, Vec<u8>> {
     let disk = MemoryStorage::new();
     let store = open(&disk).unwrap();
     let context = |n| ContextId::new(n).unwrap();
-    let create = |base| Command::CreateContext(CreateContext { base: TurnId::new(base), ..Default::default() });
+    let create =
+        |base| Command::CreateContext(CreateContext { base: TurnId::new(base), ..Default::default() });
     let blob = |text: &str| NewBlob::from_raw(Bytes::copy_from_slice(text.as_bytes()), 1000).unwrap();
     let turn = |text: &str| NewTurn {
         declared: TypeRef::new("t", 1),

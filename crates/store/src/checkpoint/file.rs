@@ -42,10 +42,13 @@ mod kind {
     pub(super) const LABELS: u8 = 8;
     pub(super) const KEYS: u8 = 9;
     pub(super) const EVENTS: u8 = 10;
-    pub(super) const END: u8 = 11;
+    pub(super) const LOST_TURNS: u8 = 11;
+    pub(super) const MOVED_BLOBS: u8 = 12;
+    pub(super) const END: u8 = 13;
 }
 
 const BLOB_COLUMNS: [bool; 7] = [true, true, true, true, false, false, false];
+const MOVED_COLUMNS: [bool; 8] = [false, true, true, true, true, false, false, false];
 const TURN_COLUMNS: [bool; 6] = [false; 6];
 const KEY_COLUMNS: [bool; 4] = [true, true, true, false];
 
@@ -181,6 +184,10 @@ impl Writer<'_> {
         self.labels(delta)?;
         self.rows(kind::KEYS, from.keys..to.keys, KEY_COLUMNS, |row| state.keys.get(row))?;
         self.rows(kind::EVENTS, from.events..to.events, [false], |row| state.events.get(row))?;
+        let lost = |at: u64| delta.lost_turns.get(usize::try_from(at).ok()?).copied();
+        self.rows(kind::LOST_TURNS, 0..delta.lost_turns.len() as u64, [false; 2], lost)?;
+        let moved = |at: u64| delta.moved_blobs.get(usize::try_from(at).ok()?).copied();
+        self.rows(kind::MOVED_BLOBS, 0..delta.moved_blobs.len() as u64, MOVED_COLUMNS, moved)?;
         self.section(kind::END, 0)
     }
 
@@ -349,7 +356,10 @@ fn restore_section(
     match section.kind {
         kind::DECLARED => each(rows, || restore_declared(state, raw))?,
         kind::BUNDLES => each(rows, || restore_bundle(state, raw))?,
-        kind::BLOBS => for_rows(raw, rows, BLOB_COLUMNS, |row| restore_blob(state, row))?,
+        kind::BLOBS => for_rows(raw, rows, BLOB_COLUMNS, |row| {
+            state.add_blob(BlobRow::from_words(row));
+            Some(())
+        })?,
         kind::TURNS => for_rows(raw, rows, TURN_COLUMNS, |row| restore_turn(state, row))?,
         kind::FS_ROOTS => for_rows(raw, rows, [false; 2], |[turn, blob]| {
             state.add_fs_root(TurnId::new(turn)?, blob);
@@ -369,6 +379,8 @@ fn restore_section(
             state.events.push(row);
             Some(())
         })?,
+        kind::LOST_TURNS => for_rows(raw, rows, [false; 2], |row| restore_lost_turn(state, touched, row))?,
+        kind::MOVED_BLOBS => for_rows(raw, rows, MOVED_COLUMNS, |row| restore_moved(state, touched, row))?,
         _ => return None,
     }
     raw.end()
@@ -400,11 +412,6 @@ fn restore_bundle(state: &State, raw: &mut Reader<'_>) -> Option<()> {
     Some(())
 }
 
-fn restore_blob(state: &State, words: [u64; 7]) -> Option<()> {
-    let row = state.add_blob(BlobRow::from_words(words));
-    (row + 1 == state.blobs.len()).then_some(())
-}
-
 fn restore_turn(state: &State, [parent, context, depth, declared, blob, created_at]: [u64; 6]) -> Option<()> {
     let id = TurnId::new(state.turns.len() + 1)?;
     let parent = TurnId::new(parent);
@@ -430,6 +437,23 @@ fn restore_head(state: &State, touched: &mut Touched, [context, head]: [u64; 2])
     state.turn(head)?;
     state.set_head(context, head);
     touched.heads.insert(context);
+    Some(())
+}
+
+fn restore_lost_turn(state: &State, touched: &mut Touched, [turn, depth]: [u64; 2]) -> Option<()> {
+    let turn = TurnId::new(turn)?;
+    let row = state.turn(turn).filter(|row| row.lost)?;
+    state.set_turn(turn, TurnRow { depth: depth.try_into().ok()?, ..row });
+    touched.lost_turns.insert(turn);
+    Some(())
+}
+
+fn restore_moved(state: &State, touched: &mut Touched, moved: [u64; 8]) -> Option<()> {
+    let (row, words) = (moved[0], &moved[1..]);
+    let blob = BlobRow::from_words(words.try_into().ok()?);
+    state.blobs.get(row).filter(|known| known[..4] == words[..4])?;
+    state.move_blob(row, blob);
+    touched.blobs.insert(row);
     Some(())
 }
 

@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use turnkeep_journal::{LogReader, Position, Storage};
-use turnkeep_types::ContextId;
+use turnkeep_types::{ContextId, TurnId};
 
 use crate::apply::{Applier, Touched};
 use crate::command::Labels;
@@ -69,6 +69,8 @@ pub(crate) struct Delta {
     pub(crate) state: Arc<State>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) heads: Vec<[u64; 2]>,
+    pub(crate) lost_turns: Vec<[u64; 2]>,
+    pub(crate) moved_blobs: Vec<[u64; 8]>,
     pub(crate) labels: Vec<(ContextId, Arc<Labels>)>,
 }
 
@@ -257,7 +259,8 @@ impl Checkpointer {
 
     /// Takes note of what came of the checkpoint in flight; none if nothing has come yet.
     fn settle(&mut self, applier: &mut Applier, written: Option<bool>) {
-        let (Some(written), Some(InFlight { header, touched })) = (written, self.in_flight.take_if(|_| written.is_some()))
+        let (Some(written), Some(InFlight { header, touched })) =
+            (written, self.in_flight.take_if(|_| written.is_some()))
         else {
             return;
         };
@@ -286,11 +289,19 @@ impl Checkpointer {
             last_stamp: state.last_stamp.load(std::sync::atomic::Ordering::Relaxed),
         };
         let head = |id: &ContextId| [id.get(), state.contexts.word(id.get() - 1, 0).unwrap_or(0)];
+        let lost = |id: &TurnId| Some([id.get(), state.turn(*id)?.depth.into()]);
+        let moved = |&row: &u64| {
+            let mut moved = [row; 8];
+            moved[1..].copy_from_slice(&state.blobs.get(row)?);
+            Some(moved)
+        };
         Some(Delta {
             header,
             state: state.clone(),
             registry: state.registry.load_full(),
             heads: applier.touched.heads.iter().map(head).collect(),
+            lost_turns: applier.touched.lost_turns.iter().filter_map(lost).collect(),
+            moved_blobs: applier.touched.blobs.iter().filter_map(moved).collect(),
             labels: applier.touched.labels.iter().map(|&id| (id, state.labels_of(id))).collect(),
         })
     }

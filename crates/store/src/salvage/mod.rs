@@ -112,6 +112,34 @@ impl Salvaged<'_> {
     }
 }
 
+/// A sound frame, with the damage before it, until the next one comes.
+struct Held {
+    frame: Box<Frame>,
+    file: String,
+    offset: u64,
+    damage: Vec<Damage>,
+}
+
+impl Held {
+    /// Whether this, as the last frame, is what a crash left of a write: not known to be durable, and
+    /// not all of its payloads there.
+    fn is_half_written(&self, known: &Mark) -> bool {
+        self.frame.position.0 > known.position && !self.frame.blobs_are_sound()
+    }
+
+    fn into_torn(self) -> Damage {
+        Damage {
+            file: self.file,
+            offset: self.offset,
+            bytes: self.frame.raw().len() as u64,
+            first: self.frame.position,
+            resumes_at: Position(0),
+            what: "not all of the frame was written".to_owned(),
+            at_end: true,
+        }
+    }
+}
+
 pub(crate) struct Walk {
     applier: Applier,
     report: Report,
@@ -147,30 +175,46 @@ impl Walk {
         mut each: impl FnMut(&Self, Salvaged<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut inspection = inspect(storage.clone()).map_err(OpenError::from)?;
+        let known = checkpoint::known(&**storage, inspection.store_id());
+        // One frame is held back: whether the last one counts is known only when nothing follows it.
+        let mut held = None;
         while let Some(inspected) = inspection.next() {
             let (done, all) = inspection.segments();
             progress(done, all);
             match inspected {
                 Inspected::Damage(damage) => self.open_damage.push(damage),
-                Inspected::Frame { frame, file, .. } => {
-                    if let Some(lost) = self.close_damage(frame.stamp.marks) {
-                        each(self, lost)?;
-                    }
-                    let salvaged = self.take(&frame, &file)?;
-                    each(self, salvaged)?;
+                Inspected::Frame { frame, file, offset } => {
+                    let damage = std::mem::take(&mut self.open_damage);
+                    let before = held.replace(Held { frame, file, offset, damage });
+                    self.pass(before, &mut each)?;
                 }
             }
         }
-        let known = checkpoint::known(&**storage, inspection.store_id());
+        let torn = held.take_if(|last| last.is_half_written(&known));
+        self.report.torn = torn.map(Held::into_torn);
+        self.pass(held, &mut each)?;
         match self.close_end(&known) {
             Some(lost) => each(self, lost),
             None => Ok(()),
         }
     }
 
+    /// Hands on a frame that was held back, and before it what is missing there.
+    fn pass<E: From<OpenError>>(
+        &mut self,
+        held: Option<Held>,
+        each: &mut impl FnMut(&Self, Salvaged<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Some(Held { frame, file, damage, .. }) = held else { return Ok(()) };
+        if let Some(lost) = self.close_damage(damage, frame.stamp.marks) {
+            each(self, lost)?;
+        }
+        let salvaged = self.take(&frame, &file)?;
+        each(self, salvaged)
+    }
+
     /// What the missing frames before a sound one held, by its marks.
-    fn close_damage<'a>(&mut self, [turns, contexts]: [u64; 2]) -> Option<Salvaged<'a>> {
-        let damage = std::mem::take(&mut self.open_damage);
+    fn close_damage<'a>(&mut self, damage: Vec<Damage>, [turns, contexts]: [u64; 2]) -> Option<Salvaged<'a>> {
         let (before_turns, before_contexts) = (self.state().turns.len(), self.state().contexts.len());
         let lost_turns = turns.saturating_sub(before_turns);
         let lost_contexts = contexts.saturating_sub(before_contexts);
@@ -190,13 +234,13 @@ impl Walk {
     /// What is missing at the end: a torn tail, or what the index knows to have been durable.
     fn close_end<'a>(&mut self, known: &Mark) -> Option<Salvaged<'a>> {
         let last = self.last;
-        let torn = self.open_damage.pop_if(|place| place.at_end && known.position < place.first.0);
-        self.report.torn = torn;
-        if known.position > last.0 && self.open_damage.is_empty() {
-            self.open_damage.push(missing(last, known.position));
+        let mut damage = std::mem::take(&mut self.open_damage);
+        let torn = damage.pop_if(|place| place.at_end && known.position < place.first.0);
+        self.report.torn = torn.or(self.report.torn.take());
+        if known.position > last.0 && damage.is_empty() {
+            damage.push(missing(last, known.position));
         }
-        let marks = [known.turns, known.contexts];
-        if self.open_damage.is_empty() { None } else { self.close_damage(marks) }
+        if damage.is_empty() { None } else { self.close_damage(damage, [known.turns, known.contexts]) }
     }
 
     fn take<'a>(&mut self, frame: &'a Frame, file: &str) -> Result<Salvaged<'a>, OpenError> {
