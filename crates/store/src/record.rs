@@ -25,7 +25,7 @@ use bytes::Bytes;
 use turnkeep_types::{BlobHash, ContextId, TurnId, TypeRef};
 
 use crate::command::{Key, Labels};
-use crate::varint::{Reader, put, put_bytes};
+use turnkeep_types::varint::{Reader, put, put_bytes};
 
 /// The version of every record kind so far.
 pub(crate) const VERSION: u8 = 1;
