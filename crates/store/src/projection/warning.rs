@@ -106,7 +106,7 @@ fn push_name(text: &mut String, name: &str) {
 
 /// As much of a key as a path can show: the rest is not even looked at, since paths are made often.
 fn head(key: Token<'_>) -> Token<'_> {
-    // A character that is cut is no fault of the text, and what is left of it is longer than a path.
+    // Without a character that the cut goes through, what is left is still longer than a path.
     const HEAD_BYTES_MAX: usize = PATH_BYTES_MAX + 4;
     let cut = |raw| <[u8]>::get(raw, ..HEAD_BYTES_MAX).unwrap_or(raw);
     match key {
@@ -207,9 +207,9 @@ mod tests {
                 assert!(pushed(Token::Str(long.as_bytes())).len() < PATH_BYTES_MAX + 16);
             }
         }
-        assert!(pushed(Token::Bin(&[0; 1 << 20])).len() < 2 * PATH_BYTES_MAX);
-        assert!(pushed(Token::Str(&[0xff; 1 << 20])).len() < 2 * PATH_BYTES_MAX);
-        assert!(pushed(Token::Str(&[1; 1 << 20])).len() < 7 * PATH_BYTES_MAX);
+        assert!(pushed(Token::Bin(&vec![0; 1 << 20])).len() < 2 * PATH_BYTES_MAX);
+        assert!(pushed(Token::Str(&vec![0xff; 1 << 20])).len() < 2 * PATH_BYTES_MAX);
+        assert!(pushed(Token::Str(&vec![1; 1 << 20])).len() < 7 * PATH_BYTES_MAX);
     }
 
     #[test]

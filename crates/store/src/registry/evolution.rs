@@ -265,12 +265,16 @@ impl TypeHistory {
         }
     }
 
-    /// The tags that a version that is to be added retires: those of the newest version that it does not
-    /// have, and its own tombstones. All others are alive in it or were retired before.
-    fn retiring(&self, parsed: &ParsedVersion) -> Vec<u64> {
+    /// The tags that a version that is to be added may retire: those of the newest version and its own
+    /// tombstones. All others were retired before, and are not passed again.
+    fn candidates(&self, parsed: &ParsedVersion) -> impl Iterator<Item = u64> {
         let before = self.latest().map_or(&[][..], |latest| &latest.fields);
-        let gone = before.iter().map(|field| field.tag).filter(|tag| parsed.described.field(*tag).is_none());
-        gone.chain(parsed.tombstones.iter().map(|(tag, _)| *tag)).collect()
+        let tombstones = parsed.tombstones.iter().map(|(tag, _)| *tag);
+        before.iter().map(|field| field.tag).chain(tombstones)
+    }
+
+    fn retiring(&self, parsed: &ParsedVersion) -> Vec<u64> {
+        self.candidates(parsed).filter(|tag| parsed.described.field(*tag).is_none()).collect()
     }
 
     fn retire(&mut self, tag: u64, version: u32, bundle: &Arc<str>) {
@@ -289,4 +293,62 @@ fn refuse_changed(known: &TypeVersion, described: &TypeVersion) -> Result<(), Co
         version: known.type_ref.version,
         bundle: Arc::clone(&known.bundle_id),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, Value, json};
+
+    use super::*;
+    use crate::registry::ParsedBundle;
+
+    fn parsed(versions: &Value, enums: &Value) -> ParsedBundle {
+        let bundle = json!({ "registry_version": 1, "bundle_id": "b", "enums": enums,
+            "types": { "T": { "versions": versions } } });
+        ParsedBundle::parse("b", bundle.to_string().as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn retiring_tags_costs_what_the_bundle_has_of_them_however_many_versions_follow() {
+        const TAGS: usize = 500;
+        let field = |tag| (format!("{tag}"), json!({ "name": format!("n{tag}"), "type": "u8" }));
+        let many: Map<String, Value> = (0..TAGS).map(field).collect();
+        let mut versions = json!({ "1": { "fields": many }, "2": { "fields": { "0": field(0).1 } } });
+        for version in 3..1000 {
+            versions[version.to_string()] = json!({ "fields": { "7": { "tombstone": true } } });
+        }
+        let bundle = parsed(&versions, &json!({}));
+        let (mut history, mut steps, mut descriptors) = (TypeHistory::default(), 0, 0);
+        let [parsed] = &bundle.document().types[..] else { panic!() };
+        for version in parsed.versions.values() {
+            steps += history.candidates(version).count();
+            descriptors += version.described.fields.len() + version.tombstones.len();
+            history.add(bundle.id(), version).unwrap();
+        }
+        assert!(steps <= descriptors, "{steps} steps for {descriptors} descriptors");
+        let retired =
+            |tag: u64| history.tags.get(&tag).unwrap().retired.as_ref().map(|retired| retired.version);
+        assert_eq!((retired(0), retired(7), retired(499)), (Some(3), Some(2), Some(2)));
+    }
+
+    #[test]
+    fn a_label_stands_for_its_lowest_number_whenever_that_came() {
+        let extended = |table: EnumTable, labels: &[(i128, &str)]| {
+            table
+                .extend(&"b".into(), &labels.iter().map(|(number, text)| (*number, (*text).into())).collect())
+        };
+        let first = extended(EnumTable::default(), &[(5, "a"), (7, "a"), (8, "b")]);
+        assert_eq!((first.number("a"), first.number("b"), first.number("c")), (Some(5), Some(8), None));
+        let second = extended(first, &[(-1, "b"), (5, "a"), (7, "a"), (8, "b"), (9, "a")]);
+        assert_eq!((second.number("a"), second.number("b")), (Some(5), Some(-1)));
+        assert_eq!((second.label(8), second.label(9)), (Some("b"), Some("a")));
+    }
+
+    #[test]
+    fn an_enum_that_lost_its_labels_is_refused_at_the_first() {
+        let labels: ParsedLabels = (0..1000).map(|number| (number, "x".into())).collect();
+        let table = EnumTable::default().extend(&"b".into(), &labels);
+        let refused = table.refuse_changed(&"E".into(), &BTreeMap::new());
+        assert!(matches!(refused, Err(Conflict::LabelLost { number: 0, .. })), "{refused:?}");
+    }
 }

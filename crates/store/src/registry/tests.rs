@@ -1,5 +1,7 @@
 //! Each rule of evolution, legal and illegal.
 
+mod large;
+
 use serde_json::{Value, json};
 
 use super::*;
