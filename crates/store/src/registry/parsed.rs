@@ -21,6 +21,14 @@ struct Parsed {
     bytes: Bytes,
 }
 
+impl PartialEq for ParsedBundle {
+    fn eq(&self, other: &Self) -> bool {
+        self.id() == other.id() && self.bytes() == other.bytes()
+    }
+}
+
+impl Eq for ParsedBundle {}
+
 impl ParsedBundle {
     /// Reads a bundle that is addressed as `id`. It keeps a copy of the bytes and nothing around them.
     pub fn parse(id: &str, json: &[u8]) -> Result<Self, BundleError> {
