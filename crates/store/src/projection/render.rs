@@ -3,6 +3,7 @@
 //! A value that fits its shape is rendered by it; one that does not is rendered as it is, with a warning.
 //! The pass fails only if the bytes are no payload or the text would grow beyond `RENDER_BYTES_MAX`.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::ProjectionError;
@@ -94,11 +95,16 @@ impl<'a> Renderer<'a> {
         let depth = depth + 1;
         reader.enter(depth)?;
         let mut object = self.sink.open();
+        let mut unknown_tags = HashSet::new();
         for _ in 0..count {
             let key = reader.key(depth)?;
-            match tag_of(key).and_then(|tag| version.field(tag)) {
+            let tag = tag_of(key);
+            match tag.and_then(|tag| version.field(tag)) {
                 Some(field) => self.field(reader, &mut object, field, depth)?,
-                None => self.unknown_entry(reader, key, depth)?,
+                None => {
+                    let again = tag.filter(|&tag| !unknown_tags.insert(tag));
+                    self.unknown_entry(reader, (key, tag), again.is_some(), depth)?;
+                }
             }
         }
         self.sink.close(&object);
@@ -125,18 +131,32 @@ impl<'a> Renderer<'a> {
     }
 
     /// Shows an entry that no descriptor names, under its path, if that is asked for.
-    pub(super) fn unknown_entry(&mut self, reader: &mut Reader<'a>, key: Token<'a>, depth: usize) -> Pass {
+    pub(super) fn unknown_entry(
+        &mut self,
+        reader: &mut Reader<'a>,
+        (key, tag): (Token<'a>, Option<u64>),
+        again: bool,
+        depth: usize,
+    ) -> Pass {
+        let step = tag.map_or(Step::Key(key), Step::Unknown);
+        if again {
+            self.path.0.push(step);
+            self.warn(|| format!("tag {} occurs more than once; the last value counts", tag.unwrap_or(0)));
+            self.path.0.pop();
+        }
         let Some((mut sink, mut object)) = self.unknown.take() else {
             return Ok(reader.skip(depth)?);
         };
         std::mem::swap(&mut self.sink, &mut sink);
         let start = self.sink.out.len();
         self.push_unknown_key(key);
-        if self.sink.end_key(&mut object, start) {
+        self.path.0.push(step);
+        if self.sink.end_key(&mut object, start) && !again {
             self.warn(|| "an unknown key occurs more than once; the last value is shown".to_owned());
         }
         let token = reader.token()?;
         self.plain(reader, token, depth)?;
+        self.path.0.pop();
         self.sink.end_entry();
         self.bounded()?;
         std::mem::swap(&mut self.sink, &mut sink);

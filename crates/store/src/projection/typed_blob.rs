@@ -58,7 +58,7 @@ impl<'a> Renderer<'a> {
             let key = reader.key(depth)?;
             match tag_of(key) {
                 Some(1..=3) => reader.skip(depth)?,
-                _ => self.unknown_entry(&mut reader, key, depth)?,
+                _ => self.unknown_entry(&mut reader, (key, tag_of(key)), false, depth)?,
             }
         }
         Ok(())

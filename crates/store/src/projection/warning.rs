@@ -44,6 +44,8 @@ impl Warning {
 pub(super) enum Step<'a> {
     /// Into a field.
     Field(&'a Field),
+    /// Into an entry whose tag the descriptor does not know.
+    Unknown(u64),
     /// Into the payload of a typed blob.
     Data,
     /// Into an array.
@@ -73,7 +75,8 @@ impl Path<'_> {
     fn tag(&self) -> Option<u64> {
         self.0.iter().rev().find_map(|step| match step {
             Step::Field(field) => Some(field.tag),
-            _ => None,
+            Step::Unknown(tag) => Some(*tag),
+            Step::Data | Step::Index(_) | Step::Key(_) => None,
         })
     }
 }
@@ -82,6 +85,7 @@ impl Step<'_> {
     fn push(&self, text: &mut String) {
         match self {
             Self::Field(field) => push_name(text, &field.name),
+            Self::Unknown(tag) => push_name(text, &tag.to_string()),
             Self::Data => push_name(text, "data"),
             Self::Index(index) => {
                 text.push('[');
