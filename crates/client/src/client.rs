@@ -219,7 +219,12 @@ impl Client {
         }
     }
 
-    async fn submit<T: Answered>(&self, request: &Request, repeat: Repeat) -> Result<Pending<T>, Error> {
+    /// Sends a request once; what it gives is awaited for the answer.
+    pub(crate) async fn submit<T: Answered>(
+        &self,
+        request: &Request,
+        repeat: Repeat,
+    ) -> Result<Pending<T>, Error> {
         let permits = self.permits(request_bytes(request)).await?;
         let connection = self.connection().await?;
         let (reply, answer) = oneshot::channel();

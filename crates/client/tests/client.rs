@@ -1,6 +1,7 @@
-//! The client against a scripted server: matching, repeating, giving up, resuming, bounds.
+//! The client against a scripted server: matching, repeating, giving up, bounds.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[allow(dead_code, reason = "each test file uses a part of it")]
 mod fake;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,17 +9,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use fake::{Act, Asked, connect, error, options, serve};
-use turnkeep_client::message::{
-    AppendTurn, ContextHead, CreateContext, Delivery, GetLast, Item, ReadOptions, Subscribe, TurnAck,
-};
+use fake::{Act, Asked, connect, context, error, item, options, serve};
+use turnkeep_client::message::{AppendTurn, CreateContext, GetLast, Item, ReadOptions, TurnAck};
 use turnkeep_client::{Client, Error, ErrorCode, Lost, Options, Timeouts, compose};
-use turnkeep_types::{BlobHash, Compression, ContextId, TurnId, TypeRef};
-use turnkeep_wire::{Request, Response, Text};
-
-fn context(number: u64) -> ContextId {
-    ContextId::new(number).unwrap()
-}
+use turnkeep_types::{Compression, TurnId, TypeRef};
+use turnkeep_wire::{Request, Response};
 
 fn append(payload: &str, key: &str) -> AppendTurn {
     let payload = Bytes::copy_from_slice(payload.as_bytes());
@@ -29,31 +24,6 @@ fn append(payload: &str, key: &str) -> AppendTurn {
 fn ack(append: &AppendTurn, turn: u64) -> Response {
     let turn = TurnId::new(turn).unwrap();
     Response::TurnAppended(TurnAck { context: append.context, turn, depth: 0, hash: append.turn.hash })
-}
-
-fn item(number: u64, payload: &[u8]) -> Item {
-    Item {
-        turn: TurnId::new(number).unwrap(),
-        parent: TurnId::new(number - 1),
-        depth: u32::try_from(number - 1).unwrap(),
-        type_id: Text::from("t"),
-        type_version: 1,
-        encoding: 1,
-        compression: Compression::None,
-        raw_len: u32::try_from(payload.len()).unwrap(),
-        hash: BlobHash::of(payload),
-        payload: Bytes::copy_from_slice(payload),
-        extra: None,
-    }
-}
-
-fn delivery(position: u64) -> Response {
-    let delivery = Delivery { position, context: context(1), item: item(position, b"x") };
-    Response::Delivered { caught_up: false, delivery }
-}
-
-fn subscribe(after: u64) -> Subscribe {
-    Subscribe { context: None, after: Some(after), options: ReadOptions::default() }
 }
 
 #[tokio::test]
@@ -139,60 +109,6 @@ async fn a_wrong_token_is_refused_at_once() {
     let refused = Client::connect(&addr, options).await.err().unwrap();
     assert_eq!(refused.code(), Some(ErrorCode::Unauthorized));
     assert!(!refused.is_retryable());
-}
-
-#[tokio::test]
-async fn a_subscription_resumes_after_what_it_has_seen() {
-    let asked_after = Arc::new(Mutex::new(Vec::new()));
-    let seen = Arc::clone(&asked_after);
-    let addr = serve(move |asked: Asked| {
-        let Request::Subscribe(subscribe) = &asked.request else { return Vec::new() };
-        let after = subscribe.after.unwrap();
-        seen.lock().unwrap().push(after);
-        let accepted = Act::Send(asked.id, Response::Subscribed { caught_up: false });
-        let events = (after + 1..=after + 2).map(|position| Act::Send(asked.id, delivery(position)));
-        std::iter::once(accepted).chain(events).chain([Act::Hangup]).collect()
-    })
-    .await;
-    let mut subscription = connect(&addr).await.subscribe(subscribe(0));
-    for position in 1..=6 {
-        assert_eq!(subscription.next().await.unwrap().position, position);
-    }
-    assert_eq!(*asked_after.lock().unwrap(), [0, 2, 4]);
-}
-
-#[tokio::test]
-async fn a_slow_reader_loses_nothing_and_blocks_nobody() {
-    let addr = serve(move |asked: Asked| match &asked.request {
-        Request::Subscribe(subscribe) => {
-            let after = subscribe.after.unwrap();
-            let accepted = Act::Send(asked.id, Response::Subscribed { caught_up: false });
-            let events = (after + 1..=20).map(|position| Act::Send(asked.id, delivery(position)));
-            std::iter::once(accepted).chain(events).collect()
-        }
-        Request::GetHead(context) => {
-            let head = ContextHead { context: *context, head: None, depth: 0 };
-            vec![Act::Send(asked.id, Response::Head(head))]
-        }
-        Request::Cancel(_) => vec![Act::Send(asked.id, Response::Cancelled)],
-        other => panic!("{other:?}"),
-    })
-    .await;
-    let client = Client::connect(&addr, Options { subscription_events_max: 3, ..options() }).await.unwrap();
-    let mut subscription = client.subscribe(subscribe(0));
-    for position in 1..=20 {
-        assert_eq!(subscription.next().await.unwrap().position, position);
-        // The connection serves other requests while the subscription's queue is full.
-        client.head(context(1)).await.unwrap();
-    }
-    assert_eq!(subscription.position(), Some(20));
-}
-
-#[tokio::test]
-async fn a_subscription_that_the_server_refuses_for_good_ends() {
-    let addr = serve(|asked: Asked| vec![Act::Send(asked.id, error(ErrorCode::NotFound))]).await;
-    let mut subscription = connect(&addr).await.subscribe(subscribe(0));
-    assert_eq!(subscription.next().await.unwrap_err().code(), Some(ErrorCode::NotFound));
 }
 
 #[tokio::test]
