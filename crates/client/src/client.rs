@@ -128,17 +128,17 @@ impl Client {
 
     /// The turns nearest to the head, oldest first.
     pub async fn last(&self, get: GetLast) -> Result<Vec<Item>, Error> {
-        self.page(Request::GetLast(get)).await
+        self.page(get.options, Request::GetLast(get)).await
     }
 
     /// The nearest ancestors of a turn, oldest first.
     pub async fn before(&self, get: GetBefore) -> Result<Vec<Item>, Error> {
-        self.page(Request::GetBefore(get)).await
+        self.page(get.options, Request::GetBefore(get)).await
     }
 
     /// The turns of a range of depths on the head's path, oldest first.
     pub async fn range(&self, get: GetRange) -> Result<Vec<Item>, Error> {
-        self.page(Request::GetRange(get)).await
+        self.page(get.options, Request::GetRange(get)).await
     }
 
     /// All turns of a context from its head back to its root, fetched a page at a time.
@@ -187,9 +187,14 @@ impl Client {
         &self.inner.options
     }
 
-    async fn page(&self, request: Request) -> Result<Vec<Item>, Error> {
+    /// Whether what such a read gives is checked against its hash.
+    pub(crate) fn verifies(&self, read: ReadOptions) -> bool {
+        self.inner.options.verify_reads && read.include_payload
+    }
+
+    async fn page(&self, read: ReadOptions, request: Request) -> Result<Vec<Item>, Error> {
         let items: Vec<Item> = self.call(request, Repeat::Safe).await?;
-        if self.inner.options.verify_reads {
+        if self.verifies(read) {
             items.iter().try_for_each(verify::item)?;
         }
         Ok(items)

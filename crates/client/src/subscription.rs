@@ -95,7 +95,7 @@ impl Subscription {
     fn deliver(&mut self, caught_up: bool, delivery: Delivery) -> Result<Delivery, Error> {
         self.backoff.reset();
         self.caught_up = caught_up;
-        if self.client.options().verify_reads {
+        if self.client.verifies(self.subscribe.options) {
             verify::item(&delivery.item)?;
         }
         self.subscribe.after = Some(delivery.position);

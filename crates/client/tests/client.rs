@@ -187,17 +187,22 @@ async fn history_pages_back_to_the_root() {
     assert_eq!(turns, [7, 6, 5, 4, 3, 2, 1]);
 }
 
-#[tokio::test]
-async fn damaged_payloads_are_noticed_when_asked_to() {
-    let addr = serve(|asked: Asked| {
-        let damaged = Item { payload: Bytes::from_static(b"y"), ..item(1, b"x") };
-        vec![Act::Send(asked.id, Response::Last(vec![damaged]))]
-    })
-    .await;
-    let get = GetLast { context: context(1), limit: 1, options: ReadOptions::default() };
-    let client = connect(&addr).await;
-    assert_eq!(client.last(get.clone()).await.unwrap().len(), 1);
+/// The newest turn of a server that answers with `answer`, read by a client that verifies.
+async fn verified(answer: Item, include_payload: bool) -> Result<Vec<Item>, Error> {
+    let addr =
+        serve(move |asked: Asked| vec![Act::Send(asked.id, Response::Last(vec![answer.clone()]))]).await;
     let client = Client::connect(&addr, Options { verify_reads: true, ..options() }).await.unwrap();
-    let noticed = client.last(get).await.unwrap_err();
-    assert!(matches!(noticed, Error::HashMismatch { .. }), "{noticed}");
+    let options = ReadOptions { include_payload, ..ReadOptions::default() };
+    client.last(GetLast { context: context(1), limit: 1, options }).await
+}
+
+#[tokio::test]
+async fn damaged_and_missing_payloads_are_noticed_when_they_were_asked_for() {
+    let damaged = Item { payload: Bytes::from_static(b"y"), ..item(1, b"x") };
+    let missing = Item { payload: Bytes::new(), ..item(1, b"x") };
+    for noticed in [verified(damaged, true).await, verified(missing.clone(), true).await] {
+        assert!(matches!(noticed, Err(Error::HashMismatch { .. })), "{noticed:?}");
+    }
+    assert_eq!(verified(missing.clone(), false).await.unwrap(), [missing]);
+    assert_eq!(verified(item(1, b""), true).await.unwrap().len(), 1, "an empty payload is all there");
 }
