@@ -57,20 +57,15 @@ impl Repeat {
         if key.is_empty() { Self::Unsafe } else { Self::Safe }
     }
 
-    /// The error of a request that had been sent, as its caller should see it.
+    /// The error of a request that had been sent, as its caller should see it. An unavailable server may
+    /// have kept a write that it refused.
     pub(crate) fn explain(self, error: Error) -> Error {
-        match (self, error) {
-            (Self::Unsafe, Error::Lost(lost)) => Error::OutcomeUnknown(lost),
-            (_, error) => error,
-        }
-    }
-
-    /// Whether to try again after this error. An unavailable server may have kept a write that it refused.
-    fn may_repeat(self, error: &Error) -> bool {
-        match self {
-            Self::Safe => error.is_retryable(),
-            Self::Unsafe => matches!(error, Error::Server(error) if error.status == 429),
-        }
+        let unknown = match &error {
+            Error::Lost(_) => true,
+            Error::Server(error) => error.status == 503,
+            _ => false,
+        };
+        if unknown && self == Self::Unsafe { Error::OutcomeUnknown(Box::new(error)) } else { error }
     }
 }
 
@@ -204,21 +199,13 @@ impl Client {
     async fn call<T: Answered>(&self, request: Request, repeat: Repeat) -> Result<T, Error> {
         let mut backoff = Backoff::new(self.inner.options.retry);
         loop {
-            let (error, again) = match self.submit(&request, repeat).await {
-                Ok(pending) => match pending.await {
-                    Ok(answer) => return Ok(answer),
-                    Err(error) => {
-                        let again = repeat.may_repeat(&error);
-                        (error, again)
-                    }
-                },
-                // It was never sent, so sending it is no repetition.
-                Err(error) => {
-                    let again = error.is_retryable();
-                    (error, again)
-                }
+            // What was never sent, or has no known outcome, says so itself.
+            let answered = match self.submit(&request, repeat).await {
+                Ok(pending) => pending.await,
+                Err(error) => Err(error),
             };
-            if !again || !backoff.pause().await {
+            let Err(error) = answered else { return answered };
+            if !error.is_retryable() || !backoff.pause().await {
                 return Err(error);
             }
         }

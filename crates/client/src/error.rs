@@ -25,11 +25,12 @@ pub enum Error {
     /// The connection ended before the answer came. The request is safe to repeat.
     #[error("the connection was lost: {0}")]
     Lost(Lost),
-    /// The connection ended before the answer to a write without an idempotency key: it may have been carried out.
+    /// A write without an idempotency key was sent, and what came back, a lost connection or a server that
+    /// is unavailable, does not tell whether it was carried out.
     #[error(
-        "the connection was lost ({0}) after the request was sent: it may or may not have been carried out; an idempotency key makes it safe to repeat"
+        "{0}; the request had been sent and may or may not have been carried out: an idempotency key makes it safe to repeat"
     )]
-    OutcomeUnknown(Lost),
+    OutcomeUnknown(Box<Error>),
     /// The server refused the request.
     #[error(transparent)]
     Server(#[from] ServerError),
@@ -123,7 +124,7 @@ impl From<&Failure> for ServerError {
 }
 
 impl Error {
-    /// Whether the same request may succeed later. A lost connection counts only where repeating is safe.
+    /// Whether the same request may succeed later, and sending it again cannot carry it out twice.
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Connect { .. } | Self::Lost(_) => true,
@@ -142,6 +143,7 @@ impl Error {
     pub fn code(&self) -> Option<ErrorCode> {
         match self {
             Self::Server(error) | Self::Lost(Lost::Refused(error)) => error.code,
+            Self::OutcomeUnknown(error) => error.code(),
             _ => None,
         }
     }

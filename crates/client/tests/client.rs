@@ -89,7 +89,7 @@ async fn errors_that_may_pass_are_retried_where_that_is_safe() {
     for (code, reads, keyeds, plains) in [
         (ErrorCode::TooManyRequests, 4, 4, 4),
         (ErrorCode::Unavailable, 4, 4, 1),
-        (ErrorCode::InsufficientStorage, 4, 4, 1),
+        (ErrorCode::InsufficientStorage, 4, 4, 4),
         (ErrorCode::NotFound, 1, 1, 1),
         (ErrorCode::Conflict, 1, 1, 1),
     ] {
@@ -97,9 +97,22 @@ async fn errors_that_may_pass_are_retried_where_that_is_safe() {
         assert_eq!((tried, failed.code()), (reads, Some(code)));
         assert_eq!(failed.is_retryable(), code.is_retryable());
         assert_eq!(tries(code, keyed).await.0, keyeds, "{code:?} with a key");
-        assert_eq!(tries(code, plain).await.0, plains, "{code:?} without a key");
+        let (tried, failed) = tries(code, plain).await;
+        assert_eq!((tried, failed.code()), (plains, Some(code)), "{code:?} without a key");
+        assert_eq!(failed.is_retryable(), plains > 1, "{code:?} without a key");
         assert_eq!(tries(code, create).await.0, plains, "{code:?} on creation");
     }
+}
+
+#[tokio::test]
+async fn a_write_that_an_unavailable_server_refused_may_have_been_kept() {
+    let addr = serve(|asked: Asked| vec![Act::Send(asked.id, error(ErrorCode::Unavailable))]).await;
+    let client = connect(&addr).await;
+    let plain = client.submit_append(append("a", "")).await.unwrap().await.unwrap_err();
+    assert!(matches!(plain, Error::OutcomeUnknown(_)), "{plain}");
+    assert!(plain.to_string().starts_with("said the fake (503); "), "{plain}");
+    let keyed = client.submit_append(append("a", "k")).await.unwrap().await.unwrap_err();
+    assert!(matches!(keyed, Error::Server(_)), "{keyed}");
 }
 
 #[tokio::test]
