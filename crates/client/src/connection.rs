@@ -12,11 +12,12 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 use turnkeep_wire::message::ItemForm;
 use turnkeep_wire::{Frame, MsgType, Request, Response};
 
 use crate::error::{Error, Lost};
+use crate::frames::FrameSender;
 
 /// The outbox keeps a written buffer for the next frames unless it grew beyond this.
 const SPARE_BYTES_MAX: usize = 1 << 20;
@@ -28,7 +29,7 @@ pub(crate) enum Waiter {
     /// One answer; the permits are given back with it.
     Reply(oneshot::Sender<Result<Frame, Error>>, Permits),
     /// A subscription's frames. When they are not taken in time the sender is dropped.
-    Stream(mpsc::Sender<Frame>),
+    Stream(FrameSender),
     /// Nobody; the answer is dropped.
     Nobody,
 }

@@ -26,6 +26,8 @@ pub struct Options {
     pub verify_reads: bool,
     /// Events that a subscription holds for a reader that is busy. Beyond them it resumes by itself.
     pub subscription_events_max: usize,
+    /// Bytes of such events. A larger event is held alone.
+    pub subscription_bytes_max: usize,
 }
 
 impl Default for Options {
@@ -41,6 +43,7 @@ impl Default for Options {
             frame_bytes_max: 128 << 20,
             verify_reads: false,
             subscription_events_max: 1024,
+            subscription_bytes_max: 64 << 20,
         }
     }
 }

@@ -7,14 +7,14 @@
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
 use turnkeep_wire::message::{Delivery, Failure, Subscribe};
-use turnkeep_wire::{Frame, Request, Response};
+use turnkeep_wire::{Request, Response};
 
 use crate::backoff::Backoff;
 use crate::client::{Client, Repeat};
 use crate::connection::{Connection, Waiter};
 use crate::error::{Error, ServerError};
+use crate::frames::{self, FrameReceiver};
 use crate::pending::Answered;
 use crate::verify;
 
@@ -31,7 +31,7 @@ pub struct Subscription {
 }
 
 struct Live {
-    frames: mpsc::Receiver<Frame>,
+    frames: FrameReceiver,
     connection: Arc<Connection>,
     id: u64,
 }
@@ -120,7 +120,8 @@ async fn open(client: &Client, subscribe: &mut Subscribe) -> Result<Live, Error>
         subscribe.after = end_of_feed(client, subscribe).await?;
     }
     let connection = client.connection().await?;
-    let (sender, frames) = mpsc::channel(client.options().subscription_events_max.max(1));
+    let options = client.options();
+    let (sender, frames) = frames::queue(options.subscription_events_max, options.subscription_bytes_max);
     let id = connection.send(Waiter::Stream(sender), &Request::Subscribe(subscribe.clone()))?;
     Ok(Live { frames, connection, id })
 }

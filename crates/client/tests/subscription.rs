@@ -44,8 +44,8 @@ async fn a_subscription_resumes_after_what_it_has_seen() {
     assert_eq!(*asked_after.lock().unwrap(), [0, 2, 4]);
 }
 
-#[tokio::test]
-async fn a_slow_reader_loses_nothing_and_blocks_nobody() {
+/// Reads 20 events slowly through a queue with these bounds.
+async fn read_slowly(bounds: Options) {
     let addr = serve(move |asked: Asked| match &asked.request {
         Request::Subscribe(subscribe) => {
             let after = subscribe.after.unwrap();
@@ -61,7 +61,7 @@ async fn a_slow_reader_loses_nothing_and_blocks_nobody() {
         other => panic!("{other:?}"),
     })
     .await;
-    let client = Client::connect(&addr, Options { subscription_events_max: 3, ..options() }).await.unwrap();
+    let client = Client::connect(&addr, bounds).await.unwrap();
     let mut subscription = client.subscribe(subscribe(0));
     for position in 1..=20 {
         assert_eq!(subscription.next().await.unwrap().position, position);
@@ -69,6 +69,13 @@ async fn a_slow_reader_loses_nothing_and_blocks_nobody() {
         client.head(context(1)).await.unwrap();
     }
     assert_eq!(subscription.position(), Some(20));
+}
+
+#[tokio::test]
+async fn a_slow_reader_loses_nothing_and_blocks_nobody() {
+    read_slowly(Options { subscription_events_max: 3, ..options() }).await;
+    read_slowly(Options { subscription_events_max: 1, ..options() }).await;
+    read_slowly(Options { subscription_bytes_max: 1, ..options() }).await;
 }
 
 #[tokio::test]
