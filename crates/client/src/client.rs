@@ -11,7 +11,7 @@ use tokio::sync::{Semaphore, oneshot};
 use turnkeep_types::{BlobHash, ContextId, TurnId};
 use turnkeep_wire::message::{
     AppendBatch, AppendTurn, AttachFs, BatchAck, ContextHead, CreateContext, GetBefore, GetLast, GetRange,
-    Item, PutBlob, PutBundle, ReadOptions, Subscribe, TurnAck,
+    Item, PutBlob, PutBundle, ReadOptions, SentTurn, Subscribe, TurnAck,
 };
 use turnkeep_wire::{Request, Text};
 
@@ -225,7 +225,8 @@ impl Client {
     }
 
     async fn permits(&self, bytes: usize) -> Result<Permits, Error> {
-        let max = self.inner.options.in_flight_bytes_max;
+        let Options { in_flight_bytes_max, request_bytes_max, .. } = self.inner.options;
+        let max = in_flight_bytes_max.min(request_bytes_max);
         if bytes > max {
             return Err(Error::TooLarge { bytes, max });
         }
@@ -264,18 +265,18 @@ fn permits_for(bytes: usize) -> u32 {
     u32::try_from(bytes / BYTES_PER_PERMIT).unwrap_or(u32::MAX).clamp(1, 1 << 28)
 }
 
-/// About what a request takes while it is in flight.
+/// The bytes of a request's parts that may be large: what it takes, but for some fields.
 fn request_bytes(request: &Request) -> usize {
-    const FIELDS: usize = 128;
-    FIELDS
-        + match request {
-            Request::AppendTurn(append) => append.turn.payload.len() + append.key.len(),
-            Request::AppendBatch(append) => {
-                append.turns.iter().map(|turn| turn.payload.len() + FIELDS).sum::<usize>() + append.key.len()
-            }
-            Request::PutBlob(put) => put.bytes.len(),
-            Request::PutBundle(put) => put.json.len(),
-            Request::HasBlobs(hashes) => hashes.len() * 32,
-            _ => 0,
+    let turn = |turn: &SentTurn| turn.payload.len() + turn.type_id.len();
+    match request {
+        Request::CreateContext(create) | Request::ForkContext(create) => {
+            create.key.as_ref().map_or(0, Bytes::len)
         }
+        Request::AppendTurn(append) => turn(&append.turn) + append.key.len(),
+        Request::AppendBatch(append) => append.turns.iter().map(turn).sum::<usize>() + append.key.len(),
+        Request::PutBlob(put) => put.bytes.len(),
+        Request::PutBundle(put) => put.id.len() + put.json.len(),
+        Request::HasBlobs(hashes) => size_of_val(hashes.as_slice()),
+        _ => 0,
+    }
 }

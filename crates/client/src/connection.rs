@@ -14,7 +14,7 @@ use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 use turnkeep_wire::message::ItemForm;
-use turnkeep_wire::{Frame, MsgType, Request, Response};
+use turnkeep_wire::{Frame, HEADER_BYTES, MsgType, Request, Response};
 
 use crate::error::{Error, Lost};
 use crate::frames::FrameSender;
@@ -44,6 +44,7 @@ pub(crate) struct Permits {
 /// What the task needs to know about its bounds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
+    pub(crate) request_bytes_max: usize,
     pub(crate) frame_bytes_max: usize,
     pub(crate) answer_timeout: Duration,
 }
@@ -63,6 +64,7 @@ struct Shared {
 
 struct Outbox {
     bytes: BytesMut,
+    request_bytes_max: usize,
     next_id: u64,
     waiters: HashMap<u64, Waiter>,
     /// How many of the waiters wait for one answer: the ones for which a silent server is a dead one.
@@ -84,6 +86,7 @@ impl Connection {
     {
         let outbox = Outbox {
             bytes: BytesMut::with_capacity(64 << 10),
+            request_bytes_max: bounds.request_bytes_max,
             next_id: 1,
             waiters: HashMap::new(),
             replies: 0,
@@ -95,13 +98,13 @@ impl Connection {
         Self { shared, task }
     }
 
-    /// Queues a request; it is on its way when this returns.
+    /// Queues a request; it is on its way when this returns, unless the server would not take it.
     pub(crate) fn send(&self, waiter: Waiter, request: &Request) -> Result<u64, Error> {
         let mut outbox = self.shared.outbox();
         if let Some(lost) = &outbox.lost {
             return Err(Error::Lost(lost.clone()));
         }
-        let id = outbox.push(waiter, request);
+        let id = outbox.push(waiter, request)?;
         drop(outbox);
         self.shared.wake.notify_one();
         Ok(id)
@@ -177,19 +180,27 @@ fn refusal(frame: Frame) -> Lost {
 }
 
 impl Outbox {
-    fn push(&mut self, waiter: Waiter, request: &Request) -> u64 {
-        let id = self.next_id;
-        self.next_id += 1;
+    /// Adds a request's frame, if it is within the bound.
+    fn push(&mut self, waiter: Waiter, request: &Request) -> Result<u64, Error> {
+        let (id, start) = (self.next_id, self.bytes.len());
         request.encode(id, &mut self.bytes);
+        let (bytes, max) = (self.bytes.len() - start - HEADER_BYTES, self.request_bytes_max);
+        if bytes > max {
+            self.bytes.truncate(start);
+            return Err(Error::TooLarge { bytes, max });
+        }
+        self.next_id += 1;
         self.replies += usize::from(matches!(waiter, Waiter::Reply(..)));
         self.waiters.insert(id, waiter);
-        id
+        Ok(id)
     }
 
     /// Gives up a subscription: its frames have no taker from now on.
     fn cancel(&mut self, id: u64) {
-        if self.waiters.remove(&id).is_some() {
-            self.push(Waiter::Nobody, &Request::Cancel(id));
+        if self.waiters.remove(&id).is_some()
+            && let Err(error) = self.push(Waiter::Nobody, &Request::Cancel(id))
+        {
+            tracing::debug!(id, %error, "a subscription that nobody reads goes on");
         }
     }
 

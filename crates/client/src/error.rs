@@ -56,10 +56,11 @@ pub enum Error {
         /// What came.
         actual: BlobHash,
     },
-    /// The request is larger than this client may hold in flight.
-    #[error("the request has {bytes} bytes, more than the {max} that may be in flight")]
+    /// The request is larger than one that the server takes, or than this client may hold in flight. It was
+    /// not sent.
+    #[error("a request of {bytes} bytes or more is over the limit of {max}")]
     TooLarge {
-        /// Its size.
+        /// Its size, as far as it was counted.
         bytes: usize,
         /// The bound.
         max: usize,

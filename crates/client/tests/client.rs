@@ -183,6 +183,24 @@ async fn no_more_than_the_bound_is_in_flight() {
 }
 
 #[tokio::test]
+async fn a_request_over_the_servers_limit_is_refused_before_it_is_sent() {
+    // A frame of one turn without key has 77 bytes besides its payload, the type's name included.
+    let frame = |bytes: usize| append(&"x".repeat(bytes - 77), "");
+    let addr = serve(|asked: Asked| match &asked.request {
+        Request::AppendTurn(append) => vec![Act::Send(asked.id, ack(append, asked.connection as u64))],
+        other => panic!("{other:?}"),
+    })
+    .await;
+    let client = Client::connect(&addr, Options { request_bytes_max: 4096, ..options() }).await.unwrap();
+    for (bytes, counted) in [(4097, 4097), (10_000, 10_000 - 76)] {
+        let refused = client.append(frame(bytes)).await.unwrap_err();
+        let is_counted = matches!(refused, Error::TooLarge { bytes, max: 4096 } if bytes == counted);
+        assert!(is_counted && !refused.is_retryable(), "{refused}");
+    }
+    assert_eq!(client.append(frame(4096)).await.unwrap().turn.get(), 1, "on the first connection");
+}
+
+#[tokio::test]
 async fn history_pages_back_to_the_root() {
     let addr = serve(|asked: Asked| {
         let Request::GetBefore(get) = &asked.request else { panic!("only pages are asked for") };

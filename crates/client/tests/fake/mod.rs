@@ -38,6 +38,7 @@ pub(crate) async fn serve(script: impl FnMut(Asked) -> Vec<Act> + Send + 'static
     tokio::spawn(async move {
         for connection in 1.. {
             let (stream, _) = listener.accept().await.unwrap();
+            stream.set_nodelay(true).unwrap();
             tokio::spawn(talk(stream, connection, Arc::clone(&script)));
         }
     });
