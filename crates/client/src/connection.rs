@@ -19,7 +19,7 @@ use turnkeep_wire::{Frame, HEADER_BYTES, MsgType, Request, Response};
 use crate::error::{Error, Lost};
 use crate::frames::FrameSender;
 
-/// The outbox keeps a written buffer for the next frames unless it grew beyond this.
+/// A buffer is kept for the next frames unless one made it grow beyond this.
 const SPARE_BYTES_MAX: usize = 1 << 20;
 /// Room asked for at a time when reading; a declared length is never trusted with more.
 const READ_BYTES: usize = 256 << 10;
@@ -249,16 +249,8 @@ async fn read<R: AsyncRead>(reader: R, shared: &Shared, bounds: Bounds) -> Lost 
     let mut reader = std::pin::pin!(reader);
     let mut buffer = BytesMut::with_capacity(READ_BYTES);
     loop {
-        loop {
-            match Frame::take(&mut buffer, bounds.frame_bytes_max) {
-                Ok(Some(answer)) => {
-                    if let Err(lost) = shared.deliver(answer) {
-                        return lost;
-                    }
-                }
-                Ok(None) => break,
-                Err(error) => return error.into(),
-            }
+        if let Err(lost) = take_frames(&mut buffer, bounds.frame_bytes_max, |frame| shared.deliver(frame)) {
+            return lost;
         }
         buffer.reserve(READ_BYTES / 4);
         match reader.read_buf(&mut buffer).await {
@@ -267,6 +259,24 @@ async fn read<R: AsyncRead>(reader: R, shared: &Shared, bounds: Bounds) -> Lost 
             Err(error) => return Lost::io(error),
         };
     }
+}
+
+/// Hands over every whole frame. The memory of a large one goes with it: a buffer that shared it would
+/// keep all of it for the connection's life.
+fn take_frames(
+    buffer: &mut BytesMut,
+    frame_bytes_max: usize,
+    mut deliver: impl FnMut(Frame) -> Result<(), Lost>,
+) -> Result<(), Lost> {
+    let mut largest = 0;
+    while let Some(frame) = Frame::take(buffer, frame_bytes_max)? {
+        largest = largest.max(frame.payload.len());
+        deliver(frame)?;
+    }
+    if largest > SPARE_BYTES_MAX {
+        *buffer = BytesMut::from(&buffer[..]);
+    }
+    Ok(())
 }
 
 /// Ends when requests were unanswered and not one byte came for the whole time-out.
@@ -284,5 +294,38 @@ async fn watch(shared: &Shared, timeout: Duration) -> Lost {
         if silent > TICKS {
             return Lost::Silent(timeout);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use turnkeep_wire::message::encode_blob;
+
+    use super::*;
+
+    /// Whether the buffer still has this room after frames of these sizes, and the beginning of another,
+    /// were read into it.
+    fn keeps(room: usize, sizes: &[usize]) -> bool {
+        let mut buffer = BytesMut::new();
+        for bytes in sizes {
+            encode_blob(&mut buffer, 1, &vec![7; *bytes]);
+        }
+        buffer.extend_from_slice(b"rest");
+        let mut taken = Vec::new();
+        take_frames(&mut buffer, usize::MAX, |frame| {
+            taken.push(frame.payload.len());
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(taken, sizes.iter().map(|bytes| bytes + 4).collect::<Vec<_>>());
+        assert_eq!(&buffer[..], b"rest");
+        buffer.try_reclaim(room)
+    }
+
+    #[test]
+    fn a_large_frame_leaves_no_large_buffer() {
+        assert!(!keeps(SPARE_BYTES_MAX, &[8 << 20]));
+        assert!(!keeps(SPARE_BYTES_MAX, &[8 << 20, 10]));
+        assert!(keeps(READ_BYTES, &[SPARE_BYTES_MAX / 2, 10]), "a smaller one is used again");
     }
 }
