@@ -7,6 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use turnkeep_journal::Locator;
 use turnkeep_types::{ContextId, Timestamp, TurnId};
 
 use crate::command::{Appended, AppendedTurn, Created, Labels, Outcome, Refusal};
@@ -31,6 +32,17 @@ pub(crate) struct Applier {
 pub(crate) struct Touched {
     pub(crate) heads: BTreeSet<ContextId>,
     pub(crate) labels: BTreeSet<ContextId>,
+    pub(crate) blobs: BTreeSet<u64>,
+    pub(crate) lost_turns: BTreeSet<TurnId>,
+}
+
+impl Touched {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.heads.extend(other.heads);
+        self.labels.extend(other.labels);
+        self.blobs.extend(other.blobs);
+        self.lost_turns.extend(other.lost_turns);
+    }
 }
 
 impl Applier {
@@ -45,7 +57,19 @@ impl Applier {
     pub(crate) fn begin_frame(&mut self, created_at: Timestamp, blobs: impl Iterator<Item = BlobRow>) {
         self.state.last_stamp.fetch_max(created_at.0, Ordering::Relaxed);
         self.frame_blobs.clear();
-        self.frame_blobs.extend(blobs.map(|blob| self.state.add_blob(blob)));
+        for blob in blobs {
+            let row = self.take_blob(blob);
+            self.frame_blobs.push(row);
+        }
+    }
+
+    /// A frame brings a blob that is there already only if the first copy is damaged.
+    fn take_blob(&mut self, blob: BlobRow) -> u64 {
+        let known = if blob.locator == Locator::NOWHERE { None } else { self.state.find_blob(&blob.hash) };
+        let Some(row) = known else { return self.state.add_blob(blob) };
+        self.state.move_blob(row, blob);
+        self.touched.blobs.insert(row);
+        row
     }
 
     /// Applies one record of the frame.
@@ -70,7 +94,8 @@ impl Applier {
             (Record::PutBundle { .. }, Plan::PutBundle(registry)) => self.put_bundle(registry),
             (Record::SetLabels { context, labels }, Plan::SetLabels) => self.set_labels(*context, labels),
             (Record::Lost { turns, contexts }, Plan::Lost) => self.lose(now, *turns, *contexts),
-            (_, _) => Outcome::BlobPut { was_new: true }, // the frame brought the blob
+            (Record::PutBlob { .. }, Plan::PutBlob) => Outcome::BlobPut { was_new: true },
+            (record, plan) => unreachable!("{record:?} was decided as {plan:?}"),
         }
     }
 
@@ -105,6 +130,9 @@ impl Applier {
         let mut turns = Vec::with_capacity(parts.iter().map(|part| part.turns.len()).sum());
         for (part, place) in parts.iter().zip(places) {
             let mut place = *place;
+            if part.placed {
+                self.learn_depth(place);
+            }
             for turn in &part.turns {
                 let appended = self.add_turn(now, part.context, place, turn);
                 place = Place { parent: Some(appended.turn), depth: place.depth.saturating_add(1) };
@@ -119,6 +147,16 @@ impl Applier {
             self.state.add_key(digest, KeyEntry { request, first, count: turn_count(turns.len()) });
         }
         Outcome::Appended(Appended { turns, replayed: false })
+    }
+
+    /// A turn that was put under a lost one tells how deep that one was.
+    fn learn_depth(&mut self, place: Place) {
+        if let (Some(parent), Some(depth)) = (place.parent, place.depth.checked_sub(1))
+            && let Some(row) = self.state.turn(parent).filter(|row| row.lost)
+        {
+            self.state.set_turn(parent, TurnRow { depth, ..row });
+            self.touched.lost_turns.insert(parent);
+        }
     }
 
     fn add_turn(

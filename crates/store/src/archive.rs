@@ -15,7 +15,11 @@ use turnkeep_journal::{
     AppendError, FileLog, Log, LogOptions, OpenError, Position, Storage, SyncPolicy, read_frame,
 };
 
+use crate::apply::Applier;
+use crate::recovery::apply_frame;
+use crate::state::State;
 use crate::store::Store;
+use crate::unfinished;
 
 const MAGIC: &[u8; 8] = b"TKEXPORT";
 const END: &[u8; 8] = b"TKEXPEND";
@@ -84,6 +88,7 @@ pub fn import(
     if !storage.list("log")?.is_empty() {
         return Err(ImportError::NotEmpty);
     }
+    unfinished::mark(&**storage)?;
     let done = fill(storage, segment_bytes, input, progress);
     if done.is_err() {
         for name in storage.list("log")? {
@@ -108,6 +113,8 @@ fn fill(
         known_durable: None,
     };
     let (mut log, _) = FileLog::open(storage.clone(), options)?;
+    // Applied as well as copied, so that what is imported is known to open.
+    let mut applier = Applier::new(Arc::new(State::new()));
     let mut last_hash = [0; 32];
     for number in 1..=frames {
         let frame = read_frame(&mut input).map_err(not_whole)?;
@@ -115,12 +122,14 @@ fn fill(
         if frame.position.0 != number || frame.prev_hash != last_hash {
             return Err(ImportError::Malformed(format!("frame {number} does not follow the one before it")));
         }
+        apply_frame(&mut applier, &frame).map_err(|error| ImportError::Malformed(error.to_string()))?;
         log.append_raw(&frame)?;
         last_hash = frame.hash;
         progress(number, frames);
     }
     read_end(&mut input, last_hash)?;
     log.sync()?;
+    unfinished::clear(&**storage)?;
     Ok(Imported { frames, bytes: log.reader().bytes_used() })
 }
 

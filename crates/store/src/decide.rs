@@ -83,7 +83,7 @@ pub(crate) fn decide(view: &impl View, record: &Record) -> Decision {
         Record::Create { base, labels, key } => create(view, *base, labels, key.as_ref()),
         Record::Append { parts, key, strict } => append(view, parts, key.as_ref(), *strict),
         Record::AttachFs { turn, root } => attach(view, *turn, root),
-        Record::PutBlob { blob } => put_blob(view, blob.in_frame.is_some() || !view.has_blob(&blob.hash)),
+        Record::PutBlob { blob } => put_blob(blob.in_frame.is_some() || !view.has_blob(&blob.hash)),
         Record::PutBundle { id, json } => put_bundle(view, id, json),
         Record::SetLabels { context, .. } => set_labels(view, *context),
         Record::Lost { .. } => Ok(Plan::Lost),
@@ -146,14 +146,14 @@ fn replay(view: &impl View, key: Option<(KeyDigest, u64)>) -> Result<Option<KeyE
 /// Where a part goes; `moved` are the heads that earlier parts of the same command moved.
 fn place(view: &impl View, moved: &[(ContextId, Place)], part: &Part) -> Result<Place, Refusal> {
     let context = part.context;
-    if part.placed {
-        return Ok(Place { parent: part.parent, depth: part.depth });
-    }
     let earlier = moved.iter().rev().find(|(id, _)| *id == context).map(|(_, last)| *last);
     let head = match earlier {
         Some(last) => last.parent,
         None => view.head(context).ok_or(Refusal::UnknownContext(context))?,
     };
+    if part.placed {
+        return placed(view, part);
+    }
     if let Some(expected) = part.expected_head
         && expected != head
     {
@@ -165,6 +165,13 @@ fn place(view: &impl View, moved: &[(ContextId, Place)], part: &Part) -> Result<
         _ => view.depth(parent).ok_or(Refusal::UnknownTurn(parent))?,
     };
     Ok(Place { parent: Some(parent), depth: parent_depth.checked_add(1).ok_or(Refusal::TooDeep)? })
+}
+
+/// Where repair put a part, whatever the head; its parent must be there all the same.
+fn placed(view: &impl View, part: &Part) -> Result<Place, Refusal> {
+    let unknown = part.parent.filter(|&parent| view.depth(parent).is_none());
+    unknown
+        .map_or(Ok(Place { parent: part.parent, depth: part.depth }), |turn| Err(Refusal::UnknownTurn(turn)))
 }
 
 fn check_turns(view: &impl View, part: &Part, strict: bool) -> Result<(), Refusal> {
@@ -193,7 +200,7 @@ fn attach(view: &impl View, turn: TurnId, root: &BlobHash) -> Result<Plan, Settl
     }
 }
 
-fn put_blob(_view: &impl View, is_new: bool) -> Result<Plan, Settled> {
+fn put_blob(is_new: bool) -> Result<Plan, Settled> {
     if is_new { Ok(Plan::PutBlob) } else { Err(Settled::BlobThere) }
 }
 

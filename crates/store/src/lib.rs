@@ -24,7 +24,7 @@ pub mod salvage;
 mod state;
 mod store;
 mod table;
-mod varint;
+mod unfinished;
 mod walk;
 mod writer;
 

@@ -153,7 +153,11 @@ impl Reading<'_> {
         let nearest = walk::towards_root(self.state, newest).take(limit).take_while(|(_, row)| !row.lost);
         let mut turns = nearest.map(|(id, row)| self.fill(id, row)).collect::<Result<Vec<_>, _>>()?;
         turns.reverse();
-        Ok(turns)
+        match newest {
+            // Where history breaks off is said, not shown as its beginning.
+            Some(newest) if turns.is_empty() && limit > 0 => Err(ReadError::LostTurn(newest)),
+            _ => Ok(turns),
+        }
     }
 
     fn fill(&self, id: TurnId, row: TurnRow) -> Result<Turn, ReadError> {
@@ -186,10 +190,12 @@ impl Reading<'_> {
     }
 
     fn stored(&self, blob: BlobRow) -> Result<Payload, ReadError> {
-        let put_again = || self.state.find_blob(&blob.hash).and_then(|row| self.state.blob(row));
-        let blob = if blob.locator == Locator::NOWHERE { put_again().unwrap_or(blob) } else { blob };
+        let corrupt = |what| ReadError::Corrupt { hash: blob.hash, what };
+        if blob.locator == Locator::NOWHERE {
+            return Err(corrupt("they were lost to damage of the log".into()));
+        }
         let bytes = self.log.blob(blob.locator, blob.stored_len, blob.crc);
-        let bytes = bytes.map_err(|e| ReadError::Corrupt { hash: blob.hash, what: e.to_string() })?;
+        let bytes = bytes.map_err(|e| corrupt(e.to_string()))?;
         Ok(Payload { form: blob.form, raw_len: blob.raw_len, hash: blob.hash, bytes })
     }
 }

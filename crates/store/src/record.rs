@@ -25,7 +25,7 @@ use bytes::Bytes;
 use turnkeep_types::{BlobHash, ContextId, TurnId, TypeRef};
 
 use crate::command::{Key, Labels};
-use crate::varint::{Reader, put, put_bytes};
+use turnkeep_types::varint::{Reader, put, put_bytes};
 
 /// The version of every record kind so far.
 pub(crate) const VERSION: u8 = 1;
@@ -95,6 +95,9 @@ const KEYED: u8 = 2;
 const EXPLICIT_PARENT: u8 = 1;
 const EXPECTED_HEAD: u8 = 2;
 const PLACED: u8 = 4;
+
+/// The most turns or contexts that one record declares lost; repair writes several for more.
+pub(crate) const LOST_MAX: u64 = 1 << 20;
 
 impl Record {
     /// The record's kind and, appended to `out`, its body.
@@ -187,8 +190,9 @@ fn decode_append(reader: &mut Reader<'_>, frame: &impl Fn(u32) -> Option<BlobHas
     let flags = reader.u8()?;
     let count = reader.u64()?;
     let key = if flags & KEYED != 0 { Key::new(Bytes::copy_from_slice(reader.bytes()?)) } else { None };
-    let parts = (0..count).map(|_| part(reader, frame)).collect::<Option<_>>()?;
-    Some(Record::Append { parts, key, strict: flags & STRICT != 0 })
+    let parts: Vec<_> = (0..count).map(|_| part(reader, frame)).collect::<Option<_>>()?;
+    let whole = !parts.is_empty() && parts.iter().all(|part| !part.turns.is_empty());
+    whole.then_some(Record::Append { parts, key, strict: flags & STRICT != 0 })
 }
 
 fn part(reader: &mut Reader<'_>, frame: &impl Fn(u32) -> Option<BlobHash>) -> Option<Part> {
@@ -255,7 +259,8 @@ fn encode_lost(out: &mut Vec<u8>, turns: u64, contexts: u64) -> u8 {
 }
 
 fn decode_lost(reader: &mut Reader<'_>) -> Option<Record> {
-    Some(Record::Lost { turns: reader.u64()?, contexts: reader.u64()? })
+    let (turns, contexts) = (reader.u64()?, reader.u64()?);
+    (turns <= LOST_MAX && contexts <= LOST_MAX).then_some(Record::Lost { turns, contexts })
 }
 
 pub(crate) fn put_labels(out: &mut Vec<u8>, labels: &Labels) {

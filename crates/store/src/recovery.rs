@@ -11,6 +11,7 @@ use crate::checkpoint::{self, Header, Loaded, Progress};
 use crate::record::{Record, RecordError};
 use crate::state::BlobRow;
 use crate::store::{Durability, OpenError, Options};
+use crate::unfinished;
 
 /// A log and the state that it amounts to.
 pub(crate) struct Opened {
@@ -22,13 +23,17 @@ pub(crate) struct Opened {
 
 /// Opens the log and rebuilds the state.
 pub(crate) fn open(storage: &Arc<dyn Storage>, options: &Options) -> Result<Opened, OpenError> {
+    if unfinished::is_marked(&**storage) {
+        return Err(OpenError::Unfinished);
+    }
     let loaded = checkpoint::load(&**storage);
     let store_id = inspect(storage.clone())?.store_id();
     let ours = |header: &&Header| store_id.is_none_or(|id| id == header.store_id);
     let known_durable = loaded.last.as_ref().filter(ours).map(|header| Position(header.to.position));
     let (log, recovered) = FileLog::open(storage.clone(), log_options(options, known_durable))?;
     let reader = log.reader();
-    let loaded = vet(&**storage, loaded, &reader, &recovered)?;
+    let loaded = vet(loaded, &reader, &recovered)?;
+    checkpoint::remove_rest(&**storage, &loaded);
     let mut applier = Applier::new(Arc::new(loaded.state));
     applier.touched = loaded.touched;
     replay(&reader, &mut applier, Position(loaded.progress.done.position + 1))?;
@@ -50,12 +55,7 @@ fn log_options(options: &Options, known_durable: Option<Position>) -> LogOptions
 }
 
 /// Keeps the checkpoints only if they are of this log.
-fn vet(
-    storage: &dyn Storage,
-    loaded: Loaded,
-    log: &LogReader,
-    recovered: &Recovered,
-) -> Result<Loaded, OpenError> {
+fn vet(loaded: Loaded, log: &LogReader, recovered: &Recovered) -> Result<Loaded, OpenError> {
     let Some(header) = &loaded.last else { return Ok(loaded) };
     let known = Position(header.to.position);
     // A log without a frame has no id to compare: the index says that it had some.
@@ -64,7 +64,7 @@ fn vet(
         return Err(OpenError::MissingFrames { last: log.last().0, known: known.0 });
     }
     let ours = header.store_id == recovered.store_id && log.frame_hash(known) == Some(header.frame_hash);
-    Ok(if ours { loaded } else { checkpoint::discard(storage) })
+    Ok(if ours { loaded } else { Loaded::nothing() })
 }
 
 fn replay(log: &LogReader, applier: &mut Applier, from: Position) -> Result<(), OpenError> {
@@ -77,6 +77,9 @@ fn replay(log: &LogReader, applier: &mut Applier, from: Position) -> Result<(), 
 /// Applies one frame.
 pub(crate) fn apply_frame(applier: &mut Applier, frame: &Frame) -> Result<(), OpenError> {
     let created_at = frame.stamp.created_at;
+    if frame.stamp.marks != [applier.state.turns.len(), applier.state.contexts.len()] {
+        return Err(OpenError::Diverged { position: frame.position.0 });
+    }
     applier.begin_frame(created_at, frame.blobs.iter().map(blob_row));
     for record in records(frame) {
         // A refusal was answered when it was live, and leaves no state now either.

@@ -191,8 +191,21 @@ impl State {
         self.turns.get(id.get() - 1).map(TurnRow::from_words)
     }
 
+    /// Changes a turn that was lost; no other turn ever changes.
+    pub(crate) fn set_turn(&self, id: TurnId, row: TurnRow) {
+        for (column, word) in row.to_words().into_iter().enumerate() {
+            self.turns.set(id.get() - 1, column, word);
+        }
+    }
+
+    /// A blob's row; if the blob was lost and put again since, that copy's.
     pub(crate) fn blob(&self, row: u64) -> Option<BlobRow> {
-        self.blobs.get(row).map(BlobRow::from_words)
+        let blob = BlobRow::from_words(self.blobs.get(row)?);
+        if blob.locator != Locator::NOWHERE {
+            return Some(blob);
+        }
+        let put_again = self.find_blob(&blob.hash).and_then(|row| self.blobs.get(row));
+        Some(put_again.map_or(blob, BlobRow::from_words))
     }
 
     /// The row of a blob.
@@ -202,10 +215,10 @@ impl State {
         self.blob_index.find(words[0], is_it)
     }
 
-    /// Adds a blob, unless it is there; returns its row.
+    /// Adds a blob that is not there; returns its row.
     pub(crate) fn add_blob(&self, blob: BlobRow) -> u64 {
-        if let Some(row) = self.find_blob(&blob.hash) {
-            return row;
+        if blob.locator == Locator::NOWHERE {
+            return self.add_missing_blob(blob.hash);
         }
         let words = blob.to_words();
         let row = self.blobs.push(words);
@@ -215,8 +228,14 @@ impl State {
         row
     }
 
-    /// Adds a row for a blob that was lost to damage. It is not indexed: if the blob is put again, that
-    /// copy is found, and read in place of this row.
+    /// Says that a blob is now elsewhere: its first copy was found damaged when it was put again.
+    pub(crate) fn move_blob(&self, row: u64, blob: BlobRow) {
+        for (column, word) in blob.to_words().into_iter().enumerate() {
+            self.blobs.set(row, column, word);
+        }
+    }
+
+    /// Adds a row for a blob that was lost to damage. It is not indexed, so that the blob can be put again.
     pub(crate) fn add_missing_blob(&self, hash: BlobHash) -> u64 {
         let (locator, form) = (Locator::NOWHERE, Compression::None);
         self.blobs.push(BlobRow { hash, locator, raw_len: 0, crc: 0, stored_len: 0, form }.to_words())

@@ -74,6 +74,15 @@ pub enum OpenError {
     /// The log cannot be read back.
     #[error(transparent)]
     Read(#[from] turnkeep_journal::ReadError),
+    /// A frame was written over other turns or contexts than the log before it holds.
+    #[error("frame {position} does not follow from the log before it: run `turnkeep verify`")]
+    Diverged {
+        /// The frame.
+        position: u64,
+    },
+    /// An import or a repair into this directory was interrupted.
+    #[error("an import or repair into this directory did not end: delete the directory and run it again")]
+    Unfinished,
     /// A record whose frame is sound but which is not what its kind says: our own bug, or a forgery.
     #[error("the log holds a malformed command at frame {position}: run `turnkeep verify`")]
     MalformedCommand {
@@ -167,7 +176,8 @@ impl Store {
         let counters = Arc::new(Counters::default());
         let pace = (recovered.store_id, options.checkpoint_every_bytes);
         let checkpointer = Checkpointer::start(storage.clone(), reader.clone(), pace, progress)?;
-        let writer = Writer::new(applier, clock, hook.clone(), counters.clone(), checkpointer);
+        let writer =
+            Writer::new(applier, clock, hook.clone(), counters.clone(), checkpointer, reader.clone());
         let committer = spawn_committer(log, writer, options.queue_commands_max)?;
         Ok(Self(Arc::new(Inner { state, log: reader, storage, hook, counters, recovered, committer })))
     }

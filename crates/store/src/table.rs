@@ -26,7 +26,7 @@ pub(crate) struct Table<const W: usize> {
 
 impl<const W: usize> Table<W> {
     pub(crate) fn new() -> Self {
-        Self { blocks: (0..BLOCKS).map(|_| OnceLock::new()).collect(), len: AtomicU64::new(0) }
+        Self { blocks: empty(BLOCKS), len: AtomicU64::new(0) }
     }
 
     /// The number of rows.
@@ -39,8 +39,7 @@ impl<const W: usize> Table<W> {
         let number = self.len.load(Ordering::Relaxed);
         assert!(number < ROWS_MAX, "a table is full");
         let (block, chunk, at) = place(number);
-        let block =
-            self.blocks[block].get_or_init(|| (0..CHUNKS_PER_BLOCK).map(|_| OnceLock::new()).collect());
+        let block = self.blocks[block].get_or_init(|| empty(CHUNKS_PER_BLOCK));
         let chunk = block[chunk].get_or_init(|| (0..CHUNK_ROWS * W).map(|_| AtomicU64::new(0)).collect());
         for (slot, word) in chunk[at * W..].iter().zip(row) {
             slot.store(word, Ordering::Relaxed);
@@ -83,32 +82,34 @@ fn place(number: u64) -> (usize, usize, usize) {
     (chunk / CHUNKS_PER_BLOCK, chunk % CHUNKS_PER_BLOCK, number % CHUNK_ROWS)
 }
 
-/// An append-only list of values that are too big for words, with the same guarantees.
+/// An append-only list of values that are too big for words, with the same guarantees and the same room.
 pub(crate) struct List<T> {
-    slots: Table<0>,
-    blocks: Box<[OnceLock<Values<T>>]>,
+    blocks: Box<[OnceLock<ListBlock<T>>]>,
+    len: AtomicU64,
 }
 
-type Values<T> = Box<[OnceLock<T>]>;
+type ListBlock<T> = Box<[OnceLock<Box<[OnceLock<T>]>>]>;
 
 impl<T> List<T> {
     pub(crate) fn new() -> Self {
-        Self { slots: Table::new(), blocks: (0..BLOCKS * 4).map(|_| OnceLock::new()).collect() }
+        Self { blocks: empty(BLOCKS), len: AtomicU64::new(0) }
     }
 
     pub(crate) fn len(&self) -> u64 {
-        self.slots.len()
+        self.len.load(Ordering::Acquire)
     }
 
     /// Appends a value and returns its number. Only the writer may call this.
     pub(crate) fn push(&self, value: T) -> u64 {
         let number = self.len();
-        let (block, at) = list_place(number);
-        let block =
-            self.blocks[block].get_or_init(|| (0..CHUNKS_PER_BLOCK).map(|_| OnceLock::new()).collect());
-        let fresh = block[at].set(value).is_ok();
+        assert!(number < ROWS_MAX, "a list is full");
+        let (block, chunk, at) = place(number);
+        let block = self.blocks[block].get_or_init(|| empty(CHUNKS_PER_BLOCK));
+        let chunk = block[chunk].get_or_init(|| empty(CHUNK_ROWS));
+        let fresh = chunk[at].set(value).is_ok();
         assert!(fresh, "a list has one writer");
-        self.slots.push([])
+        self.len.store(number + 1, Ordering::Release);
+        number
     }
 
     /// The value with this number.
@@ -116,14 +117,13 @@ impl<T> List<T> {
         if number >= self.len() {
             return None;
         }
-        let (block, at) = list_place(number);
-        self.blocks[block].get()?[at].get()
+        let (block, chunk, at) = place(number);
+        self.blocks[block].get()?[chunk].get()?[at].get()
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "lists are far shorter than ROWS_MAX, which fits usize")]
-fn list_place(number: u64) -> (usize, usize) {
-    (number as usize / CHUNKS_PER_BLOCK, number as usize % CHUNKS_PER_BLOCK)
+fn empty<T>(slots: usize) -> Box<[OnceLock<T>]> {
+    (0..slots).map(|_| OnceLock::new()).collect()
 }
 
 #[cfg(test)]

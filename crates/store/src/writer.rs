@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
-use turnkeep_journal::{AppendError, Appended, Batch, BlobRecord, Machine, Stamp};
-use turnkeep_types::{Clock, Timestamp};
+use turnkeep_journal::{AppendError, Appended, Batch, BlobRecord, LogReader, Machine, Stamp};
+use turnkeep_types::{BlobHash, Clock, Timestamp};
 
 use crate::apply::{Applier, answer};
 use crate::blob::NewBlob;
@@ -57,6 +57,7 @@ pub(crate) struct Writer {
     hook: Arc<OnceLock<CommitHook>>,
     counters: Arc<Counters>,
     checkpointer: Checkpointer,
+    log: LogReader,
     /// The current group: its stamp, what it will add, and who waits for it.
     stamp: Timestamp,
     overlay: Overlay,
@@ -74,10 +75,16 @@ impl Machine for Writer {
         Stamp { created_at: self.stamp, marks: [state.turns.len(), state.contexts.len()] }
     }
 
-    fn admit(&mut self, submission: Submission, batch: &mut Batch) -> Option<Submission> {
+    fn admit(&mut self, mut submission: Submission, batch: &mut Batch) -> Option<Submission> {
         if self.overlay.holds(&submission.record) {
             self.overlay.hold(&submission.record);
             return Some(submission);
+        }
+        if let Record::PutBlob { blob } = &mut submission.record
+            && self.is_damaged(&blob.hash)
+        {
+            // As if the frame brought a new blob, which it will.
+            blob.in_frame = Some(0);
         }
         let state = &*self.applier.state;
         match decide(&Pending { state, overlay: &self.overlay }, &submission.record) {
@@ -152,10 +159,11 @@ impl Writer {
         hook: Arc<OnceLock<CommitHook>>,
         counters: Arc<Counters>,
         checkpointer: Checkpointer,
+        log: LogReader,
     ) -> Self {
         let (stamp, overlay) = (Timestamp::default(), Overlay::default());
         let (pending, body) = (Vec::new(), Vec::new());
-        Self { applier, clock, hook, counters, checkpointer, stamp, overlay, pending, body }
+        Self { applier, clock, hook, counters, checkpointer, log, stamp, overlay, pending, body }
     }
 
     fn log(&mut self, mut submission: Submission, plan: &Plan, batch: &mut Batch) {
@@ -170,12 +178,19 @@ impl Writer {
         self.pending.push((submission.record, submission.reply));
     }
 
+    /// Whether the store holds a blob, but not its bytes any more: then they are kept anew.
+    fn is_damaged(&self, hash: &BlobHash) -> bool {
+        let state = &self.applier.state;
+        let blob = state.find_blob(hash).and_then(|row| state.blob(row));
+        blob.is_some_and(|blob| self.log.blob(blob.locator, blob.stored_len, blob.crc).is_err())
+    }
+
     /// Adds a blob to the batch unless the store or the batch has it; its place in the batch if it is there.
     fn bring(&mut self, blob: NewBlob, batch: &mut Batch) -> Option<u32> {
         if let Some(at) = self.overlay.blob(&blob.hash) {
             return Some(at);
         }
-        if self.applier.state.find_blob(&blob.hash).is_some() {
+        if self.applier.state.find_blob(&blob.hash).is_some() && !self.is_damaged(&blob.hash) {
             return None;
         }
         let at = u32::try_from(batch.blobs().len()).expect("a batch is bounded");

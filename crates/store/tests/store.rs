@@ -343,3 +343,35 @@ fn an_index_of_another_store_is_discarded() {
     let store = open(&MemoryStorage::with_files(files));
     assert_eq!(texts(&store, ContextId::new(1).unwrap()), ["1 0", "1 1", "1 2"]);
 }
+
+#[test]
+fn a_blob_that_is_damaged_on_disk_is_kept_anew_when_it_comes_again() {
+    let disk = MemoryStorage::new();
+    let store = open(&disk);
+    let context = create(&store, None);
+    let needle = b"a payload that will be damaged";
+    let first = say(&store, context, std::str::from_utf8(needle).unwrap());
+    say(&store, context, "another");
+    let store = reopen(store, &disk);
+    drop(store);
+    let mut files = disk.files();
+    for bytes in files.iter_mut().filter(|(name, _)| name.starts_with("log/")).map(|(_, bytes)| bytes) {
+        if let Some(at) = bytes.windows(needle.len()).position(|window| window == needle) {
+            bytes[at] ^= 1;
+        }
+    }
+    let disk = MemoryStorage::with_files(files);
+    let store = open(&disk);
+    let read = |store: &Store| store.payload(&store.turn(first).unwrap()).map(|p| p.stored().to_vec());
+    assert!(matches!(read(&store), Err(ReadError::Corrupt { .. })));
+    let again = || Command::PutBlob(blob(std::str::from_utf8(needle).unwrap()));
+    assert_eq!(store.run(again()), Ok(Outcome::BlobPut { was_new: true }));
+    assert_eq!(store.run(again()), Ok(Outcome::BlobPut { was_new: false }));
+    assert_eq!(read(&store).unwrap(), needle);
+    let store = reopen(store, &disk);
+    assert_eq!(read(&store).unwrap(), needle, "from the index");
+    drop(store);
+    let mut files = disk.files();
+    files.retain(|name, _| !name.starts_with("index/"));
+    assert_eq!(read(&open(&MemoryStorage::with_files(files))).unwrap(), needle, "from the log");
+}

@@ -82,7 +82,9 @@ impl Storage for FileStorage {
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        fs::remove_file(self.path(name))
+        let path = self.path(name);
+        fs::remove_file(&path)?;
+        sync_dir(path.parent().unwrap_or(&self.root))
     }
 }
 

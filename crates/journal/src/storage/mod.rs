@@ -26,7 +26,7 @@ pub trait Storage: Send + Sync {
     fn open(&self, name: &str) -> io::Result<Arc<dyn StorageFile>>;
     /// Renames a file durably, replacing one of the new name.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
-    /// Removes a file.
+    /// Removes a file durably.
     fn remove(&self, name: &str) -> io::Result<()>;
 }
 

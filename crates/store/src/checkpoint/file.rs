@@ -11,7 +11,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use turnkeep_journal::{Locator, Storage, StorageFile, View, blob_crc};
+use turnkeep_journal::{Storage, StorageFile, View, blob_crc};
 use turnkeep_types::{ContextId, TurnId, TypeRef};
 
 use super::columns::{self, BLOCK_ROWS};
@@ -20,13 +20,15 @@ use crate::apply::Touched;
 use crate::record::{labels, put_labels};
 use crate::registry::Checked;
 use crate::state::{BlobRow, Declared, State, TurnRow, bundle_at};
-use crate::varint::{Reader, put, put_bytes};
 use crate::walk;
+use turnkeep_types::varint::{Reader, put, put_bytes};
 
 const MAGIC: &[u8; 8] = b"TKINDEX1";
 const FORMAT: u64 = 1;
 const ZSTD_LEVEL: i32 = 1;
 const SECTION_HEADER: usize = 13;
+/// A section of texts ends when it is this long; one bundle more fits easily.
+const TEXT_SECTION_BYTES: usize = 1 << 20;
 const SECTION_RAW_BYTES_MAX: usize = 1 << 30;
 
 mod kind {
@@ -40,10 +42,13 @@ mod kind {
     pub(super) const LABELS: u8 = 8;
     pub(super) const KEYS: u8 = 9;
     pub(super) const EVENTS: u8 = 10;
-    pub(super) const END: u8 = 11;
+    pub(super) const LOST_TURNS: u8 = 11;
+    pub(super) const MOVED_BLOBS: u8 = 12;
+    pub(super) const END: u8 = 13;
 }
 
 const BLOB_COLUMNS: [bool; 7] = [true, true, true, true, false, false, false];
+const MOVED_COLUMNS: [bool; 8] = [false, true, true, true, true, false, false, false];
 const TURN_COLUMNS: [bool; 6] = [false; 6];
 const KEY_COLUMNS: [bool; 4] = [true, true, true, false];
 
@@ -134,10 +139,6 @@ fn read_mark(reader: &mut Reader<'_>) -> Option<Mark> {
     })
 }
 
-fn count(from: u64, to: u64) -> usize {
-    usize::try_from(to - from).unwrap_or(usize::MAX)
-}
-
 /// A length as the file has it. Sections are bounded far below this.
 fn fixed(len: usize) -> u32 {
     u32::try_from(len).expect("a section is shorter than 4 GiB")
@@ -183,6 +184,10 @@ impl Writer<'_> {
         self.labels(delta)?;
         self.rows(kind::KEYS, from.keys..to.keys, KEY_COLUMNS, |row| state.keys.get(row))?;
         self.rows(kind::EVENTS, from.events..to.events, [false], |row| state.events.get(row))?;
+        let lost = |at: u64| delta.lost_turns.get(usize::try_from(at).ok()?).copied();
+        self.rows(kind::LOST_TURNS, 0..delta.lost_turns.len() as u64, [false; 2], lost)?;
+        let moved = |at: u64| delta.moved_blobs.get(usize::try_from(at).ok()?).copied();
+        self.rows(kind::MOVED_BLOBS, 0..delta.moved_blobs.len() as u64, MOVED_COLUMNS, moved)?;
         self.section(kind::END, 0)
     }
 
@@ -205,29 +210,44 @@ impl Writer<'_> {
     }
 
     fn declared(&mut self, state: &State, from: u64, to: u64) -> std::io::Result<()> {
-        for declared in (from..to).filter_map(|n| state.declared.get(n)) {
-            put_bytes(&mut self.raw, declared.turn_type.id.as_bytes());
-            put(&mut self.raw, declared.turn_type.version.into());
-            put(&mut self.raw, declared.encoding.into());
-        }
-        self.section(kind::DECLARED, count(from, to))
+        self.texts(kind::DECLARED, (from..to).filter_map(|n| state.declared.get(n)), |raw, declared| {
+            put_bytes(raw, declared.turn_type.id.as_bytes());
+            put(raw, declared.turn_type.version.into());
+            put(raw, declared.encoding.into());
+        })
     }
 
     fn bundles(&mut self, delta: &Delta) -> std::io::Result<()> {
-        let (from, to) = (delta.header.from.bundles, delta.header.to.bundles);
-        for bundle in (from..to).filter_map(|n| bundle_at(&delta.registry, n)) {
-            put_bytes(&mut self.raw, bundle.id.as_bytes());
-            put_bytes(&mut self.raw, &bundle.bytes);
-        }
-        self.section(kind::BUNDLES, count(from, to))
+        let new = delta.header.from.bundles..delta.header.to.bundles;
+        self.texts(kind::BUNDLES, new.filter_map(|n| bundle_at(&delta.registry, n)), |raw, bundle| {
+            put_bytes(raw, bundle.id.as_bytes());
+            put_bytes(raw, &bundle.bytes);
+        })
     }
 
     fn labels(&mut self, delta: &Delta) -> std::io::Result<()> {
-        for (context, labels) in &delta.labels {
-            put(&mut self.raw, context.get());
-            put_labels(&mut self.raw, labels);
+        self.texts(kind::LABELS, delta.labels.iter(), |raw, (context, labels)| {
+            put(raw, context.get());
+            put_labels(raw, labels);
+        })
+    }
+
+    /// Writes rows of any length, a new section whenever one is long enough.
+    fn texts<T>(
+        &mut self,
+        kind: u8,
+        rows: impl Iterator<Item = T>,
+        put_row: impl Fn(&mut Vec<u8>, T),
+    ) -> std::io::Result<()> {
+        let mut count = 0;
+        for row in rows {
+            put_row(&mut self.raw, row);
+            count += 1;
+            if self.raw.len() >= TEXT_SECTION_BYTES {
+                self.section(kind, std::mem::take(&mut count))?;
+            }
         }
-        self.section(kind::LABELS, delta.labels.len())
+        if count > 0 { self.section(kind, count) } else { Ok(()) }
     }
 
     fn section(&mut self, kind: u8, rows: usize) -> std::io::Result<()> {
@@ -336,7 +356,10 @@ fn restore_section(
     match section.kind {
         kind::DECLARED => each(rows, || restore_declared(state, raw))?,
         kind::BUNDLES => each(rows, || restore_bundle(state, raw))?,
-        kind::BLOBS => for_rows(raw, rows, BLOB_COLUMNS, |row| restore_blob(state, row))?,
+        kind::BLOBS => for_rows(raw, rows, BLOB_COLUMNS, |row| {
+            state.add_blob(BlobRow::from_words(row));
+            Some(())
+        })?,
         kind::TURNS => for_rows(raw, rows, TURN_COLUMNS, |row| restore_turn(state, row))?,
         kind::FS_ROOTS => for_rows(raw, rows, [false; 2], |[turn, blob]| {
             state.add_fs_root(TurnId::new(turn)?, blob);
@@ -356,6 +379,8 @@ fn restore_section(
             state.events.push(row);
             Some(())
         })?,
+        kind::LOST_TURNS => for_rows(raw, rows, [false; 2], |row| restore_lost_turn(state, touched, row))?,
+        kind::MOVED_BLOBS => for_rows(raw, rows, MOVED_COLUMNS, |row| restore_moved(state, touched, row))?,
         _ => return None,
     }
     raw.end()
@@ -387,15 +412,6 @@ fn restore_bundle(state: &State, raw: &mut Reader<'_>) -> Option<()> {
     Some(())
 }
 
-fn restore_blob(state: &State, words: [u64; 7]) -> Option<()> {
-    let blob = BlobRow::from_words(words);
-    let row = match blob.locator {
-        Locator::NOWHERE => state.add_missing_blob(blob.hash),
-        _ => state.add_blob(blob),
-    };
-    (row + 1 == state.blobs.len()).then_some(())
-}
-
 fn restore_turn(state: &State, [parent, context, depth, declared, blob, created_at]: [u64; 6]) -> Option<()> {
     let id = TurnId::new(state.turns.len() + 1)?;
     let parent = TurnId::new(parent);
@@ -421,6 +437,23 @@ fn restore_head(state: &State, touched: &mut Touched, [context, head]: [u64; 2])
     state.turn(head)?;
     state.set_head(context, head);
     touched.heads.insert(context);
+    Some(())
+}
+
+fn restore_lost_turn(state: &State, touched: &mut Touched, [turn, depth]: [u64; 2]) -> Option<()> {
+    let turn = TurnId::new(turn)?;
+    let row = state.turn(turn).filter(|row| row.lost)?;
+    state.set_turn(turn, TurnRow { depth: depth.try_into().ok()?, ..row });
+    touched.lost_turns.insert(turn);
+    Some(())
+}
+
+fn restore_moved(state: &State, touched: &mut Touched, moved: [u64; 8]) -> Option<()> {
+    let (row, words) = (moved[0], &moved[1..]);
+    let blob = BlobRow::from_words(words.try_into().ok()?);
+    state.blobs.get(row).filter(|known| known[..4] == words[..4])?;
+    state.move_blob(row, blob);
+    touched.blobs.insert(row);
     Some(())
 }
 

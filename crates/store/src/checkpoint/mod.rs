@@ -5,18 +5,18 @@
 //! the heads and labels that changed. So writing one costs what was added, not what there is; the last
 //! file is rewritten while it is small. A file counts only if its checksums hold, it begins where the
 //! one before it ends, it is of this store, and the log has the frame that it reflects, with the same
-//! hash. Otherwise it and all after it are discarded and the log is replayed instead.
+//! hash. Otherwise it and all after it are removed and the log is replayed instead.
 
 mod columns;
 mod file;
 
 use std::sync::Arc;
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use turnkeep_journal::{LogReader, Position, Storage};
-use turnkeep_types::ContextId;
+use turnkeep_types::{ContextId, TurnId};
 
 use crate::apply::{Applier, Touched};
 use crate::command::Labels;
@@ -26,6 +26,9 @@ use crate::state::State;
 pub(crate) use file::Header;
 
 const DIR: &str = "index";
+
+/// How long a checkpoint waits for the log to be synced as far as it reflects it.
+const DURABLE_WITHIN: Duration = Duration::from_secs(10);
 
 /// How far the tables reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -66,6 +69,8 @@ pub(crate) struct Delta {
     pub(crate) state: Arc<State>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) heads: Vec<[u64; 2]>,
+    pub(crate) lost_turns: Vec<[u64; 2]>,
+    pub(crate) moved_blobs: Vec<[u64; 8]>,
     pub(crate) labels: Vec<(ContextId, Arc<Labels>)>,
 }
 
@@ -93,27 +98,25 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    fn nothing() -> Self {
+    pub(crate) fn nothing() -> Self {
         let (state, touched) = (State::new(), Touched::default());
         Self { state, touched, progress: Progress::start(), last: None }
     }
 }
 
-/// Loads what counts of the row of files, as far as they can tell by themselves.
+/// Loads what counts of the row of files, as far as they can tell by themselves. Only reads.
 pub(crate) fn load(storage: &dyn Storage) -> Loaded {
+    load_below(storage, u64::MAX)
+}
+
+fn load_below(storage: &dyn Storage, end: u64) -> Loaded {
     let mut loaded = Loaded::nothing();
-    for number in 1.. {
-        let Some(file) = file::open(storage, &file_name(number)) else { break };
-        let from = loaded.progress.done;
-        let follows = file.header.number == number
-            && file.header.from == from
-            && loaded.last.as_ref().is_none_or(|last| last.store_id == file.header.store_id);
-        let Some(touched) = follows.then(|| file.restore(&loaded.state)).flatten() else {
+    for file in row(storage).take_while(|file| file.header.number < end) {
+        let Some(touched) = file.restore(&loaded.state) else {
             // The tables may hold part of it: begin again without it.
-            remove_from(storage, number);
-            return if from == Mark::default() { Loaded::nothing() } else { load(storage) };
+            return load_below(storage, file.header.number);
         };
-        let to = file.header.to;
+        let Header { number, from, to, .. } = file.header;
         loaded.touched = touched;
         loaded.progress = Progress { number, from, done: to };
         loaded.last = Some(file.header);
@@ -121,16 +124,32 @@ pub(crate) fn load(storage: &dyn Storage) -> Loaded {
     loaded
 }
 
-/// Discards every checkpoint.
-pub(crate) fn discard(storage: &dyn Storage) -> Loaded {
-    remove_from(storage, 1);
-    Loaded::nothing()
+/// The files of the index in order, as long as each is sound and follows the one before it.
+fn row(storage: &dyn Storage) -> impl Iterator<Item = file::File> + '_ {
+    let mut before: Option<Header> = None;
+    (1..).map_while(move |number| {
+        let file = file::open(storage, &file_name(number))?;
+        let follows = match &before {
+            Some(before) => file.header.from == before.to && file.header.store_id == before.store_id,
+            None => file.header.from == Mark::default(),
+        };
+        before = Some(file.header.clone());
+        (follows && file.header.number == number).then_some(file)
+    })
 }
 
-fn remove_from(storage: &dyn Storage, first: u64) {
+/// How far the index of this store knows the log to be durable, without loading it.
+pub(crate) fn known(storage: &dyn Storage, store_id: Option<[u8; 16]>) -> Mark {
+    let last = row(storage).last().filter(|file| store_id.is_none_or(|id| id == file.header.store_id));
+    last.map_or_else(Mark::default, |file| file.header.to)
+}
+
+/// Removes what did not count: every file behind those that were loaded.
+pub(crate) fn remove_rest(storage: &dyn Storage, loaded: &Loaded) {
+    let kept = loaded.last.as_ref().map_or(0, |header| header.number);
     for name in storage.list(DIR).unwrap_or_default() {
-        let number = name.split('.').next().and_then(|stem| stem.parse::<u64>().ok());
-        if number.is_none_or(|number| number >= first) {
+        let number = name.strip_suffix(".ckpt").and_then(|stem| stem.parse::<u64>().ok());
+        if number.is_none_or(|number| number > kept) {
             // What cannot be removed is judged again at the next start, by the same rules.
             drop(storage.remove(&format!("{DIR}/{name}")));
         }
@@ -147,14 +166,30 @@ fn file_name(number: u64) -> String {
     format!("{DIR}/{number:010}.ckpt")
 }
 
-/// Decides on the writer's thread when a checkpoint is due, and writes it on a thread of its own.
+/// Decides on the writer's thread when a checkpoint is due, and writes it on a thread of its own. One
+/// that could not be written is as if it had not been tried: the next one covers the same and more.
 pub(crate) struct Checkpointer {
-    pub(crate) store_id: [u8; 16],
-    pub(crate) log: LogReader,
-    pub(crate) every_bytes: u64,
+    store_id: [u8; 16],
+    log: LogReader,
+    every_bytes: u64,
     progress: Progress,
-    deltas: Option<SyncSender<Delta>>,
-    thread: Option<JoinHandle<()>>,
+    /// The length of the log at which the next one is due.
+    due_at: u64,
+    in_flight: Option<InFlight>,
+    worker: Option<Worker>,
+}
+
+/// A checkpoint that is being written.
+struct InFlight {
+    header: Header,
+    touched: Touched,
+}
+
+struct Worker {
+    deltas: SyncSender<Delta>,
+    /// Whether the last one was written.
+    written: Receiver<bool>,
+    thread: JoinHandle<()>,
 }
 
 impl Checkpointer {
@@ -165,43 +200,81 @@ impl Checkpointer {
         progress: Progress,
     ) -> std::io::Result<Self> {
         let (deltas, queue) = sync_channel::<Delta>(1);
+        let (done, written) = sync_channel(1);
         let reader = log.clone();
-        let write_all = move || queue.into_iter().for_each(|delta| write(&*storage, &reader, &delta));
+        let write_all = move || {
+            for delta in queue {
+                if done.send(write(&*storage, &reader, &delta)).is_err() {
+                    return;
+                }
+            }
+        };
         let thread = std::thread::Builder::new().name("turnkeep-checkpoint".into()).spawn(write_all)?;
-        Ok(Self { store_id, log, every_bytes, progress, deltas: Some(deltas), thread: Some(thread) })
+        let worker = Some(Worker { deltas, written, thread });
+        let due_at = progress.done.log_bytes + every_bytes;
+        Ok(Self { store_id, log, every_bytes, progress, due_at, in_flight: None, worker })
     }
 
     /// Writes a checkpoint if enough was logged since the last one.
     pub(crate) fn consider(&mut self, applier: &mut Applier) {
-        if self.log.bytes_used().saturating_sub(self.progress.done.log_bytes) >= self.every_bytes {
-            self.checkpoint(applier, |queue, delta| queue.try_send(delta).is_ok());
+        let Some(worker) = &self.worker else { return };
+        if self.in_flight.is_some() {
+            let written = worker.written.try_recv().ok();
+            self.settle(applier, written);
+        }
+        if self.in_flight.is_none() && self.log.bytes_used() >= self.due_at {
+            self.send(applier);
         }
     }
 
     /// Writes a last checkpoint and waits until it is on disk.
     pub(crate) fn finish(&mut self, applier: &mut Applier) {
+        self.wait(applier);
         if self.log.last() != Position(self.progress.done.position) {
-            self.checkpoint(applier, |queue, delta| queue.send(delta).is_ok());
+            self.send(applier);
+            self.wait(applier);
         }
-        self.deltas = None;
-        if let Some(thread) = self.thread.take() {
+        if let Some(Worker { deltas, thread, .. }) = self.worker.take() {
+            drop(deltas);
             // A checkpoint that could not be written costs the next start some replay, no more.
             drop(thread.join());
         }
     }
 
-    fn checkpoint(&mut self, applier: &mut Applier, send: impl Fn(&SyncSender<Delta>, Delta) -> bool) {
-        let Some(queue) = &self.deltas else { return };
+    fn wait(&mut self, applier: &mut Applier) {
+        if self.in_flight.is_some() {
+            let written = self.worker.as_ref().and_then(|worker| worker.written.recv().ok());
+            self.settle(applier, Some(written.unwrap_or(false)));
+        }
+    }
+
+    fn send(&mut self, applier: &mut Applier) {
+        let Some(worker) = &self.worker else { return };
         let Some(delta) = self.delta(applier) else { return };
         let header = delta.header.clone();
-        if !send(queue, delta) {
+        if worker.deltas.try_send(delta).is_ok() {
+            self.in_flight = Some(InFlight { header, touched: std::mem::take(&mut applier.touched) });
+        }
+    }
+
+    /// Takes note of what came of the checkpoint in flight; none if nothing has come yet.
+    fn settle(&mut self, applier: &mut Applier, written: Option<bool>) {
+        let (Some(written), Some(InFlight { header, touched })) =
+            (written, self.in_flight.take_if(|_| written.is_some()))
+        else {
             return;
+        };
+        let full = header.to.log_bytes.saturating_sub(header.from.log_bytes) >= self.every_bytes;
+        if written {
+            self.progress.done = header.to;
         }
-        self.progress.done = header.to;
-        if header.to.log_bytes.saturating_sub(header.from.log_bytes) >= self.every_bytes {
+        if written && full {
             self.progress = Progress { number: header.number + 1, from: header.to, done: header.to };
-            applier.touched = Touched::default();
+        } else {
+            applier.touched.add(touched);
         }
+        let since = if written { header.to.log_bytes } else { self.log.bytes_used() };
+        self.due_at = since + self.every_bytes;
     }
 
     fn delta(&self, applier: &Applier) -> Option<Delta> {
@@ -216,24 +289,26 @@ impl Checkpointer {
             last_stamp: state.last_stamp.load(std::sync::atomic::Ordering::Relaxed),
         };
         let head = |id: &ContextId| [id.get(), state.contexts.word(id.get() - 1, 0).unwrap_or(0)];
+        let lost = |id: &TurnId| Some([id.get(), state.turn(*id)?.depth.into()]);
+        let moved = |&row: &u64| {
+            let mut moved = [row; 8];
+            moved[1..].copy_from_slice(&state.blobs.get(row)?);
+            Some(moved)
+        };
         Some(Delta {
             header,
             state: state.clone(),
             registry: state.registry.load_full(),
             heads: applier.touched.heads.iter().map(head).collect(),
+            lost_turns: applier.touched.lost_turns.iter().filter_map(lost).collect(),
+            moved_blobs: applier.touched.blobs.iter().filter_map(moved).collect(),
             labels: applier.touched.labels.iter().map(|&id| (id, state.labels_of(id))).collect(),
         })
     }
 }
 
-/// Writes one file, once the log is durable as far as the file reflects it.
-fn write(storage: &dyn Storage, log: &LogReader, delta: &Delta) {
-    while log.last_durable().0 < delta.header.to.position {
-        if !log.wait_durable(Position(delta.header.to.position), Duration::from_secs(10)) {
-            return;
-        }
-    }
-    let name = file_name(delta.header.number);
-    // The index is derived: a file that cannot be written is written by the next checkpoint, or replayed.
-    drop(file::write(storage, &name, delta));
+/// Writes one file, once the log is durable as far as the file reflects it; says whether it could.
+fn write(storage: &dyn Storage, log: &LogReader, delta: &Delta) -> bool {
+    log.wait_durable(Position(delta.header.to.position), DURABLE_WITHIN)
+        && file::write(storage, &file_name(delta.header.number), delta).is_ok()
 }

@@ -3,9 +3,12 @@
 //! A value that fits its shape is rendered by it; one that does not is rendered as it is, with a warning.
 //! The pass fails only if the bytes are no payload or the text would grow beyond `RENDER_BYTES_MAX`.
 
+use std::sync::Arc;
+
 use super::ProjectionError;
 use super::msgpack::{Reader, Token};
 use super::options::{EnumRender, IncludeUnknown, Options, TimeRender, U64Format};
+use super::resolve::Resolver;
 use super::sink::{Object, Sink};
 use super::text::{push_bytes, push_f32, push_f64, push_int, push_int_string, push_safe_int};
 use super::time;
@@ -20,7 +23,7 @@ pub(super) const RENDER_BYTES_MAX: usize = 128 << 20;
 /// Renders one payload.
 #[derive(Debug)]
 pub(super) struct Renderer<'a> {
-    pub(super) registry: &'a Registry,
+    pub(super) names: Resolver<'a>,
     pub(super) options: &'a Options,
     /// Where values are written now.
     pub(super) sink: Sink,
@@ -49,7 +52,7 @@ impl<'a> Renderer<'a> {
             (sink, object)
         });
         let (sink, path, warnings) = (Sink::default(), Path::default(), Warnings::default());
-        Self { registry, options, sink, unknown, path, warnings }
+        Self { names: Resolver::new(registry), options, sink, unknown, path, warnings }
     }
 
     /// Renders a whole payload by a descriptor.
@@ -192,9 +195,8 @@ impl<'a> Renderer<'a> {
         self.plain(reader, token, depth)
     }
 
-    fn nested(&mut self, reader: &mut Reader<'a>, count: u32, id: &str, depth: usize) -> Pass {
-        let registry = self.registry;
-        match registry.latest(id) {
+    fn nested(&mut self, reader: &mut Reader<'a>, count: u32, id: &'a Arc<str>, depth: usize) -> Pass {
+        match self.names.latest(id) {
             Some(version) => self.object(reader, count, version, depth),
             None => self.plain(reader, Token::Map(count), depth),
         }
@@ -245,7 +247,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    fn int(&mut self, kind: IntKind, shape: &Shape, number: i128) {
+    fn int(&mut self, kind: IntKind, shape: &'a Shape, number: i128) {
         if let Some(id) = &shape.enum_id {
             return self.enumerated(id, number);
         }
@@ -259,8 +261,8 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    fn enumerated(&mut self, id: &str, number: i128) {
-        let label = self.registry.enum_table(id).and_then(|table| table.label(number));
+    fn enumerated(&mut self, id: &'a Arc<str>, number: i128) {
+        let label = self.names.enum_table(id).and_then(|table| table.label(number));
         let out = &mut self.sink.out;
         match (self.options.enum_render, label) {
             (EnumRender::Label, Some(label)) => push_string(out, label),

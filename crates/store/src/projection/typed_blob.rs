@@ -75,7 +75,7 @@ impl<'a> Renderer<'a> {
         if type_id.is_empty() {
             return Err(ProjectionError::MissingTypeHint);
         }
-        let registry = self.registry;
+        let registry = self.names.registry;
         let descriptor = registry.descriptor(type_id, version);
         let missing = || ProjectionError::FailedDependency(TypeRef::new(type_id, version));
         let descriptor = descriptor.ok_or_else(missing)?;

@@ -11,6 +11,7 @@ use turnkeep_types::{BlobHash, Timestamp};
 use super::{Report, Salvaged, Walk};
 use crate::record::{BlobName, Record, VERSION};
 use crate::store::OpenError;
+use crate::unfinished;
 
 /// Why a repair failed.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +41,10 @@ pub fn repair(
     if !to.list("log")?.is_empty() {
         return Err(RepairError::NotEmpty);
     }
+    if unfinished::is_marked(&**from) {
+        return Err(OpenError::Unfinished.into());
+    }
+    unfinished::mark(&**to)?;
     let store_id = turnkeep_journal::inspect(from.clone())?.store_id().unwrap_or_default();
     let options = LogOptions {
         segment_bytes,
@@ -53,7 +58,8 @@ pub fn repair(
     let mut walk = Walk::new();
     walk.run(from, progress, |walk, salvaged| copy.append(walk, salvaged))?;
     copy.log.sync()?;
-    Ok(walk.finish(from))
+    unfinished::clear(&**to)?;
+    Ok(walk.finish())
 }
 
 struct Copy {
