@@ -1,8 +1,9 @@
 //! The data directory as the command line knows it: its permissions, its token, and the note that a
 //! running server leaves there.
 //!
-//! The directory is its owner's alone (0700), and so are the token and the note (0600). Both are
-//! written beside their place and renamed, so a reader finds a whole file or none.
+//! A directory that is made here is its owner's alone (0700); one that was there keeps its mode. The
+//! token and the note are their owner's alone (0600) in either. Both are written beside their place
+//! and renamed, so a reader finds a whole file or none.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
+use turnkeep_journal::{DataDirLock, LockError};
 
 use crate::failure::Failure;
 
@@ -58,7 +60,7 @@ impl DataDir {
         self.path.join("log").is_dir()
     }
 
-    /// Makes the directory, for its owner alone.
+    /// Makes the directory, for its owner alone, unless it is there: whoever made it chose its mode.
     pub(crate) fn create(&self) -> Result<()> {
         private_dir(&self.path).with_context(|| format!("cannot create {}", self.path.display()))
     }
@@ -91,6 +93,16 @@ impl DataDir {
         serde_json::from_slice(&bytes).ok()
     }
 
+    /// The note of the process that holds the directory's lock. The note of a killed server outlives it,
+    /// and where that one listened, the server of another store may listen now.
+    pub(crate) fn holders_note(&self) -> Option<ServerNote> {
+        let note = self.note()?;
+        match DataDirLock::acquire(&self.path) {
+            Err(LockError::Held { pid, .. }) if pid == note.pid.to_string() => Some(note),
+            _ => None,
+        }
+    }
+
     /// Leaves a note.
     pub(crate) fn leave_note(&self, note: &ServerNote) -> Result<()> {
         let path = self.note_path();
@@ -101,10 +113,13 @@ impl DataDir {
         write().with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// Takes the note away.
+    /// Takes the note away, if there is one.
     pub(crate) fn remove_note(&self) {
-        if let Err(error) = fs::remove_file(self.note_path()) {
-            tracing::debug!(%error, "the note of the running server was not there");
+        match fs::remove_file(self.note_path()) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                tracing::warn!(%error, "the note of a server cannot be taken away");
+            }
+            _ => {}
         }
     }
 
@@ -168,5 +183,31 @@ mod tests {
         assert_eq!(mode(&dir.path().join("run/server.json")), 0o600);
         dir.remove_note();
         assert_eq!(dir.note(), None);
+    }
+
+    #[test]
+    fn a_directory_that_was_there_keeps_its_mode_and_what_is_made_in_it_is_private() {
+        let temp = tempfile::tempdir().unwrap();
+        fs::set_permissions(temp.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let dir = DataDir::new(temp.path());
+        dir.create().unwrap();
+        dir.ensure_token().unwrap();
+        assert_eq!(mode(dir.path()), 0o755);
+        assert_eq!(mode(&dir.path().join("token")), 0o600);
+    }
+
+    #[test]
+    fn only_the_note_of_the_locks_holder_is_believed() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = DataDir::new(temp.path());
+        let here = std::process::id();
+        let note =
+            |pid| ServerNote { pid, http: "127.0.0.1:2".into(), tcp: "127.0.0.1:3".into(), tls_cert: None };
+        dir.leave_note(&note(here)).unwrap();
+        assert_eq!(dir.holders_note(), None, "nobody holds the lock");
+        let _lock = DataDirLock::acquire(dir.path()).unwrap();
+        assert_eq!(dir.holders_note(), Some(note(here)));
+        dir.leave_note(&note(here + 1)).unwrap();
+        assert_eq!(dir.holders_note(), None, "another process wrote the note");
     }
 }

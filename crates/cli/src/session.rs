@@ -6,15 +6,17 @@
 //! directory's own token, and ends with the command.
 
 use std::io::Read;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use serde_json::Value;
 use turnkeep_client::{Client, Options, Tls};
 
 use crate::config::Config;
 use crate::data_dir::{DataDir, ServerNote};
 use crate::failure::Failure;
-use crate::http::{Http, Target};
+use crate::http::{Call, Http, Target};
 use crate::local::Local;
 
 /// The largest file or standard input that a command reads into memory.
@@ -33,8 +35,16 @@ pub(crate) enum Need {
 pub(crate) struct Session {
     /// The gateway.
     pub(crate) http: Http,
-    binary: String,
+    binary: Binary,
     local: Option<Local>,
+}
+
+/// Where the binary protocol is spoken.
+enum Binary {
+    /// There.
+    At(String),
+    /// On the gateway's host, at the port that the gateway tells, or else at this one.
+    Ask { otherwise: u16 },
 }
 
 impl Session {
@@ -52,7 +62,8 @@ impl Session {
         }
         let local = Local::start(config, &dir).await?;
         let target = Target::parse(&local.http_addr().to_string(), Some(local.token().to_owned()), None)?;
-        Ok(Self { http: Http::new(target), binary: local.tcp_addr().to_string(), local: Some(local) })
+        let binary = Binary::At(local.tcp_addr().to_string());
+        Ok(Self { http: Http::new(target), binary, local: Some(local) })
     }
 
     /// The server that the person named.
@@ -62,33 +73,37 @@ impl Session {
             None => dir.token()?,
         };
         let target = Target::parse(address, token, config.tls_ca.value.clone())?;
-        let binary = target.at_port(config.listen.value.port());
+        let binary = Binary::Ask { otherwise: config.listen.value.port() };
         Ok(Self { http: Http::new(target), binary, local: None })
     }
 
     /// The server that runs on the data directory, if one does.
     async fn running(config: &Config, dir: &DataDir) -> Result<Option<Self>> {
-        let Some(note) = dir.note() else { return Ok(None) };
-        if !note.is_alive().await {
-            return Ok(None);
-        }
+        let Some(note) = server_on(dir).await else { return Ok(None) };
         let token = match &config.token.value {
             Some(token) => Some(token.clone()),
             None => dir.token()?,
         };
         let target = note_target(&note, token, config.tls_ca.value.clone())?;
-        Ok(Some(Self { http: Http::new(target), binary: note.tcp, local: None }))
+        Ok(Some(Self { http: Http::new(target), binary: Binary::At(note.tcp), local: None }))
     }
 
     /// A client of the binary protocol of the same server.
-    pub(crate) async fn client(&self) -> Result<Client> {
+    pub(crate) async fn client(&mut self) -> Result<Client> {
+        let addr = match &self.binary {
+            Binary::At(addr) => addr.clone(),
+            Binary::Ask { otherwise } => {
+                let stats = self.http.json(Call::get("/v1/stats")).await?;
+                self.http.target().at_port(binary_port(&stats).unwrap_or(*otherwise))
+            }
+        };
         let target = self.http.target();
         let tls = target.ca().map(|ca| Tls { ca_file: ca.to_owned(), server_name: None });
         let token = target.token().map(str::to_owned);
         let options = Options { token, tls, tag: "turnkeep-cli".to_owned(), ..Options::default() };
-        Client::connect(&self.binary, options).await.map_err(|error| {
+        Client::connect(&addr, options).await.map_err(|error| {
             Failure::new(error.to_string())
-                .hint("the binary port is taken from the running server, or from --listen and TURNKEEP_LISTEN with --server")
+                .hint("this command needs the binary port as well; a server that does not tell its own is asked at the one of --listen or TURNKEEP_LISTEN")
                 .into()
         })
     }
@@ -108,13 +123,17 @@ fn note_target(note: &ServerNote, token: Option<String>, ca: Option<PathBuf>) ->
     Target::parse(&note.http, token, ca)
 }
 
-impl ServerNote {
-    /// Whether somebody listens where the note says. A killed server leaves its note behind.
-    pub(crate) async fn is_alive(&self) -> bool {
-        let proc = PathBuf::from(format!("/proc/{}", self.pid));
-        let process = proc.exists() || !Path::new("/proc/self").exists();
-        process && tokio::net::TcpStream::connect(&self.http).await.is_ok()
-    }
+/// The port of the binary protocol among a server's counters.
+fn binary_port(stats: &Value) -> Option<u16> {
+    let addr = stats.get("tcp_addr")?.as_str()?.parse::<SocketAddr>();
+    addr.ok().map(|addr| addr.port())
+}
+
+/// The server that holds the directory and listens where its note says, if there is one.
+pub(crate) async fn server_on(dir: &DataDir) -> Option<ServerNote> {
+    let note = dir.holders_note()?;
+    let dialled = tokio::net::TcpStream::connect(&note.http).await;
+    dialled.is_ok().then_some(note)
 }
 
 /// Reads a file, or standard input for `-`.
@@ -130,4 +149,22 @@ pub(crate) fn read_input(path: &Path) -> Result<Vec<u8>> {
         return Err(Failure::new(format!("{} is larger than {INPUT_BYTES_MAX} bytes", path.display())).into());
     }
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_binary_port_is_the_one_that_the_server_tells() {
+        fn check(stats: &Value, expect: Option<u16>) {
+            assert_eq!(binary_port(stats), expect, "{stats}");
+        }
+        check(&json!({ "tcp_addr": "127.0.0.1:7001" }), Some(7001));
+        check(&json!({ "tcp_addr": "[::]:7002" }), Some(7002));
+        check(&json!({ "tcp_addr": "somewhere" }), None);
+        check(&json!({ "turns": 1 }), None);
+    }
 }

@@ -36,6 +36,11 @@ fn up_says_where_it_is_and_commands_find_it() {
     let elsewhere = Sandbox::new();
     let named = ["--server", server.http(), "--token", token.trim(), "stats", "--json"];
     assert_eq!(elsewhere.json(&named, "")["turns"], 2);
+    let graph = ["--server", server.http(), "--token", token.trim(), "log", "1", "--graph", "--oneline"];
+    let graph =
+        elsewhere.command(&graph).env("TURNKEEP_LISTEN", server.said["tcp"].as_str().unwrap()).output();
+    let graph = String::from_utf8(graph.unwrap().stdout).unwrap();
+    assert_eq!(graph.lines().count(), 2, "{graph}");
     let refused = elsewhere.output(&["--server", server.http(), "--token", "wrong", "stats"], b"");
     let refused = String::from_utf8(refused.stderr).unwrap();
     assert!(refused.contains("hint: give the server's token with --token"), "{refused}");
@@ -89,6 +94,25 @@ fn what_a_killed_server_acknowledged_is_there() {
 }
 
 #[test]
+fn a_note_that_a_killed_server_left_leads_nowhere() {
+    let other = Sandbox::new();
+    let server = other.up(&["--no-auth"]);
+    let sandbox = Sandbox::new().with_turns();
+    let stale = std::fs::read(other.data().join("run/server.json")).unwrap();
+    let path = sandbox.data().join("run/server.json");
+    std::fs::create_dir(sandbox.data().join("run")).unwrap();
+    std::fs::write(&path, &stale).unwrap();
+    let lock = turnkeep_journal::DataDirLock::acquire(&sandbox.data()).unwrap();
+    let busy = sandbox.output(&["stats"], b"");
+    let said = String::from_utf8(busy.stderr).unwrap();
+    assert!(said.contains(&format!("in use by another process (pid {})", std::process::id())), "{said}");
+    drop(lock);
+    assert_eq!(sandbox.json(&["stats", "--json"], "")["turns"], 2, "its own store, not the other one");
+    assert!(!path.exists(), "whoever takes the directory takes the note away");
+    assert!(server.terminate().success());
+}
+
+#[test]
 fn follow_shows_the_newest_turns_and_then_what_comes() {
     let sandbox = Sandbox::new();
     let _server = sandbox.up(&[]);
@@ -103,6 +127,24 @@ fn follow_shows_the_newest_turns_and_then_what_comes() {
     );
     assert_eq!(next(), "3 com.example.Message@1 role=user text=And the sea?");
     assert_eq!(next(), "4 (no type) 49");
+    follow.kill().unwrap();
+    follow.wait().unwrap();
+}
+
+#[test]
+fn follow_shows_what_was_appended_while_the_server_was_away() {
+    let sandbox = Sandbox::new();
+    let server = sandbox.up(&[]);
+    let sandbox = sandbox.with_turns();
+    let mut follow = sandbox.command(&["log", "1", "--follow", "--oneline", "-n", "1"]).spawn().unwrap();
+    let mut lines = BufReader::new(follow.stdout.take().unwrap()).lines();
+    let mut next = || lines.next().unwrap().unwrap();
+    assert_eq!(next(), "2 com.example.Message@1 role=assistant text=Rayleigh scattering.");
+    let (tcp, http) = (server.said["tcp"].clone(), server.said["http"].clone());
+    server.kill();
+    sandbox.transcript("append 1 --msgpack - < 1");
+    let _server = sandbox.up_at(tcp.as_str().unwrap(), http.as_str().unwrap());
+    assert_eq!(next(), "3 (no type) 49");
     follow.kill().unwrap();
     follow.wait().unwrap();
 }
