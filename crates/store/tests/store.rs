@@ -375,3 +375,23 @@ fn a_blob_that_is_damaged_on_disk_is_kept_anew_when_it_comes_again() {
     files.retain(|name, _| !name.starts_with("index/"));
     assert_eq!(read(&open(&MemoryStorage::with_files(files))).unwrap(), needle, "from the log");
 }
+
+#[test]
+fn one_bundle_put_by_many_at_once_is_published_once() {
+    let store = open(&MemoryStorage::new());
+    let put = |n: u32| {
+        let json = format!(r#"{{"registry_version":1,"bundle_id":"b","types":{{}},"enums":{{"e":{{"1":"{n}"}}}}}}"#);
+        store.run(Command::PutBundle { id: "b".into(), json: json.into() })
+    };
+    let outcomes = |n| {
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..16).map(|_| scope.spawn(|| put(n))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+        })
+    };
+    let same = outcomes(1);
+    let new = same.iter().filter(|outcome| **outcome == Ok(Outcome::BundlePut { was_new: true })).count();
+    let there = same.iter().filter(|outcome| **outcome == Ok(Outcome::BundlePut { was_new: false })).count();
+    assert_eq!((new, there, store.stats().bundles), (1, 15, 1));
+    assert!(outcomes(2).iter().all(|outcome| matches!(outcome, Err(Refusal::Bundle(_)))));
+}

@@ -25,7 +25,7 @@ pub struct Limits {
     pub labels_max: usize,
     /// One label's key or value, in UTF-8.
     pub label_bytes_max: usize,
-    /// Nesting of JSON and msgpack.
+    /// Nesting of JSON bodies; at most 128 takes effect, which is what payloads and bundles may have.
     pub nesting_max: usize,
     /// Turns that one read returns.
     pub page_turns_max: usize,
