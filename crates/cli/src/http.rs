@@ -14,6 +14,7 @@ use hyper::client::conn::http1::SendRequest;
 use hyper::header::{AUTHORIZATION, HOST};
 use hyper::{Method, Request, Response, StatusCode};
 use serde_json::Value;
+use turnkeep_wire::percent_encode;
 
 pub(crate) use connect::Target;
 pub(crate) use events::EventStream;
@@ -198,15 +199,6 @@ impl Refused {
             _ => None,
         }
     }
-}
-
-/// Encodes a text as one segment of a path, or as a value of a query.
-pub(crate) fn percent_encode(text: &str) -> String {
-    let encode = |byte: u8| match byte {
-        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
-        _ => format!("%{byte:02X}"),
-    };
-    text.bytes().map(encode).collect()
 }
 
 #[cfg(test)]
