@@ -99,13 +99,12 @@ impl<'a> Renderer<'a> {
         for _ in 0..count {
             let key = reader.key(depth)?;
             let tag = tag_of(key);
-            match tag.and_then(|tag| version.field(tag)) {
-                Some(field) => self.field(reader, &mut object, field, depth)?,
-                None => {
-                    let again = tag.filter(|&tag| !unknown_tags.insert(tag));
-                    self.unknown_entry(reader, (key, tag), again.is_some(), depth)?;
-                }
+            if let Some(field) = tag.and_then(|tag| version.field(tag)) {
+                self.field(reader, &mut object, field, depth)?;
+                continue;
             }
+            let again = tag.is_some_and(|tag| !unknown_tags.insert(tag));
+            self.unknown_entry(reader, (key, tag), again, depth)?;
         }
         self.sink.close(&object);
         Ok(())
