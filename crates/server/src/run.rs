@@ -18,6 +18,7 @@ use crate::connections::{self, Connections};
 use crate::convert::Policy;
 use crate::handle::StoreHandle;
 use crate::http;
+use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::shared::Shared;
 use crate::tcp;
@@ -71,13 +72,15 @@ fn share(config: ServerConfig, store: Store, tcp_addr: SocketAddr, http_addr: So
     let store = StoreHandle::new(store, config.queue_commands_max);
     let room = connections::file_limit();
     let connections = Connections::new(config.connections_max.map_or(room, |max| max.min(room)));
+    let memory = Memory::new(config.large_bytes_max, config.timeouts.room);
     Arc::new(Shared {
         policy: Policy { limits: config.limits.clone(), strict_types: config.strict_types },
         gate: Gate::new(&config, http_addr.port()),
-        metrics: Metrics::new(store.clone(), connections.clone()),
+        metrics: Metrics::new(store.clone(), connections.clone(), memory.clone()),
         store,
         config,
         connections,
+        memory,
         tasks: TaskTracker::new(),
         stopping: CancellationToken::new(),
         abandoned: CancellationToken::new(),

@@ -11,6 +11,7 @@ use crate::connections::Connections;
 use crate::convert::Policy;
 use crate::error::ApiError;
 use crate::handle::StoreHandle;
+use crate::memory::Memory;
 use crate::metrics::Metrics;
 
 /// What every connection sees. Made once, by the composition root.
@@ -27,6 +28,8 @@ pub(crate) struct Shared {
     pub(crate) metrics: Metrics,
     /// Room for connections.
     pub(crate) connections: Connections,
+    /// Room for what is large.
+    pub(crate) memory: Memory,
     /// Every task that serves a connection or feeds a response; joined at shutdown.
     pub(crate) tasks: TaskTracker,
     /// Cancelled when the server is to stop: finish what is under way, begin nothing.

@@ -7,6 +7,8 @@
 mod connection;
 mod dispatch;
 mod greeting;
+mod inbox;
+mod outbox;
 mod page;
 mod replies;
 mod subscription;
@@ -19,7 +21,6 @@ use std::time::Duration;
 use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsAcceptor;
 use turnkeep_store::Store;
 use turnkeep_wire::ErrorCode;
@@ -31,24 +32,16 @@ use connection::Connection;
 
 /// How long to wait after an accept that failed, as it does when files run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// From this size on, a frame or a page takes from [`LARGE_BYTES_MAX`] and its work leaves the runtime's thread.
-const LARGE_FROM_BYTES: usize = 256 << 10;
-/// What all large frames and pages of all connections together may hold.
-const LARGE_BYTES_MAX: usize = 1 << 30;
-/// The unit in which that is counted.
-const LARGE_UNIT_BYTES: usize = 4 << 10;
 
 /// What the connections of this port share.
 struct Tcp {
     shared: Arc<Shared>,
     last_session: AtomicU64,
-    large: Arc<Semaphore>,
 }
 
 impl Tcp {
     fn new(shared: Arc<Shared>) -> Self {
-        let large = Arc::new(Semaphore::new(LARGE_BYTES_MAX / LARGE_UNIT_BYTES));
-        Self { shared, last_session: AtomicU64::new(0), large }
+        Self { shared, last_session: AtomicU64::new(0) }
     }
 
     fn store(&self) -> &Store {
@@ -57,13 +50,6 @@ impl Tcp {
 
     fn next_session(&self) -> u64 {
         self.last_session.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
-    /// Room for something large, as soon as there is some. None of it is ever refused for its size.
-    fn room(&self, bytes: usize) -> impl Future<Output = Option<OwnedSemaphorePermit>> + Send + 'static {
-        let units = bytes.min(LARGE_BYTES_MAX).div_ceil(LARGE_UNIT_BYTES);
-        let acquire = Arc::clone(&self.large).acquire_many_owned(u32::try_from(units).unwrap_or(u32::MAX));
-        async move { acquire.await.ok() }
     }
 }
 
