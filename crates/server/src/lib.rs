@@ -7,6 +7,7 @@
 //! the runtime's thread, so that a peer waits for others only where they share the log, the disk or
 //! the room for large requests, and for that room only so long as `Timeouts::room` says.
 
+mod accept;
 pub mod auth;
 pub mod config;
 mod connections;
@@ -17,6 +18,7 @@ pub mod handle;
 pub mod http;
 mod memory;
 mod metrics;
+mod nesting;
 pub mod run;
 mod shared;
 mod tcp;

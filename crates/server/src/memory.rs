@@ -51,7 +51,12 @@ impl Memory {
         Arc::clone(&self.free).try_acquire_many_owned(self.share(bytes)).ok().map(Room)
     }
 
-    /// Room for `bytes`, or word that there is none. Nothing is refused for its size alone.
+    /// The same, with word for the caller when there is none.
+    pub(crate) fn take_now(&self, bytes: usize) -> Result<Room, ApiError> {
+        self.try_take(bytes).ok_or_else(busy)
+    }
+
+    /// Room for `bytes`, or word that none came in time. Nothing is refused for its size alone.
     pub(crate) fn take(
         &self,
         bytes: usize,
@@ -90,6 +95,11 @@ impl Room {
             self.0.merge(other);
         }
         self
+    }
+
+    /// Does work within the room, which is free again when it is done.
+    pub(crate) fn during<T>(self, work: impl FnOnce() -> T) -> T {
+        work()
     }
 
     /// Bytes that keep the room as long as any part of them lives.

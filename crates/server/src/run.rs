@@ -8,9 +8,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use turnkeep_store::Store;
+use turnkeep_wire::percent_encode;
 
 use crate::auth::{Auth, Gate};
 use crate::config::{ConfigError, ServerConfig};
@@ -68,7 +70,13 @@ async fn bind(addr: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeError>
     Ok((listener, bound))
 }
 
-fn share(config: ServerConfig, store: Store, tcp_addr: SocketAddr, http_addr: SocketAddr) -> Arc<Shared> {
+/// What the connections of a server share.
+pub(crate) fn share(
+    config: ServerConfig,
+    store: Store,
+    tcp_addr: SocketAddr,
+    http_addr: SocketAddr,
+) -> Arc<Shared> {
     let store = StoreHandle::new(store, config.queue_commands_max);
     let room = connections::file_limit();
     let connections = Connections::new(config.connections_max.map_or(room, |max| max.min(room)));
@@ -81,21 +89,13 @@ fn share(config: ServerConfig, store: Store, tcp_addr: SocketAddr, http_addr: So
         config,
         connections,
         memory,
+        exports: Arc::new(Semaphore::new(http::EXPORTS_MAX)),
         tasks: TaskTracker::new(),
         stopping: CancellationToken::new(),
         abandoned: CancellationToken::new(),
         tcp_addr,
         http_addr,
     })
-}
-
-/// Text that a query takes as it is.
-fn percent_encode(text: &str) -> String {
-    let encode = |byte: u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
-        other => format!("%{other:02X}"),
-    };
-    text.bytes().map(encode).collect()
 }
 
 impl Running {

@@ -404,3 +404,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
 fn message_name(msg_type: u16) -> &'static str {
     MsgType::from_wire(msg_type).map_or("UNKNOWN", MsgType::name)
 }
+
+#[cfg(test)]
+mod tests;

@@ -147,13 +147,7 @@ impl Tcp {
     {
         let room = self.shared.memory.take(bytes).await?;
         let tcp = Arc::clone(self);
-        self.shared
-            .blocking(move || {
-                let command = make(&tcp.shared.policy);
-                drop(room);
-                command
-            })
-            .await
+        self.shared.blocking(move || room.during(|| make(&tcp.shared.policy))).await
     }
 
     async fn submit(self: Arc<Self>, ticket: Ticket, ack: Ack, command: Command) -> (Ticket, Owed) {

@@ -1,4 +1,4 @@
-//! The binary protocol's port: accept, TLS, and one task per connection until it ends.
+//! The binary protocol's port: one task per connection until it ends.
 //!
 //! A connection is one task that reads, dispatches and writes; appends hop to the writer's thread and
 //! back, everything else is answered where it was read. Answers leave in the order of their requests;
@@ -14,24 +14,22 @@ mod replies;
 mod subscription;
 mod watchdog;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use bytes::BytesMut;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use turnkeep_store::Store;
 use turnkeep_wire::ErrorCode;
 use turnkeep_wire::message::encode_failure;
 
+use crate::accept::{Port, accept};
 use crate::error::ApiError;
 use crate::shared::Shared;
 use connection::Connection;
-
-/// How long to wait after an accept that failed, as it does when files run out.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// What the connections of this port share.
 struct Tcp {
@@ -53,56 +51,26 @@ impl Tcp {
     }
 }
 
-/// Serves the binary protocol on `listener` until the server stops. Connections outlive it as tracked tasks.
+/// Serves the binary protocol on `listener` until the server stops.
 pub(crate) async fn serve_tcp(listener: TcpListener, tls: Option<TlsAcceptor>, shared: Arc<Shared>) {
     let tcp = Arc::new(Tcp::new(Arc::clone(&shared)));
-    loop {
-        let accepted = tokio::select! {
-            () = shared.stopping.cancelled() => return,
-            accepted = listener.accept() => accepted,
-        };
-        match accepted {
-            Ok((stream, _)) => {
-                shared.spawn(serve_stream(stream, tls.clone(), Arc::clone(&tcp)));
-            }
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-            }
+    accept(listener, tls, tcp, shared).await;
+}
+
+impl Port for Arc<Tcp> {
+    fn refusal(&self) -> Vec<u8> {
+        let error = ApiError::new(ErrorCode::Unavailable, "too many connections are open");
+        let mut out = BytesMut::new();
+        encode_failure(&mut out, 0, error.code, &error.message, &error.details);
+        out.to_vec()
+    }
+
+    async fn exchange<S>(self, stream: S, _: IpAddr)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        if let Err(error) = Connection::new(stream, self).run().await {
+            tracing::debug!(%error, "a connection broke");
         }
-    }
-}
-
-async fn serve_stream(mut stream: TcpStream, tls: Option<TlsAcceptor>, tcp: Arc<Tcp>) {
-    let Some(_place) = tcp.shared.connections.enter() else {
-        return refuse(&mut stream, tls.is_some()).await;
-    };
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "TCP_NODELAY");
-    }
-    let Some(acceptor) = tls else { return exchange(stream, tcp).await };
-    match tokio::time::timeout(tcp.shared.config.timeouts.handshake, acceptor.accept(stream)).await {
-        Ok(Ok(stream)) => exchange(stream, tcp).await,
-        Ok(Err(error)) => tracing::debug!(%error, "TLS handshake"),
-        Err(_) => tracing::debug!("the TLS handshake took too long"),
-    }
-}
-
-async fn exchange<S>(stream: S, tcp: Arc<Tcp>)
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send,
-{
-    if let Err(error) = Connection::new(stream, tcp).run().await {
-        tracing::debug!(%error, "a connection broke");
-    }
-}
-
-/// Says that the server is full. A client that expects TLS is not told: the handshake would cost what is short.
-async fn refuse(stream: &mut TcpStream, tls: bool) {
-    let error = ApiError::new(ErrorCode::Unavailable, "too many connections are open");
-    let mut out = BytesMut::new();
-    encode_failure(&mut out, 0, error.code, &error.message, &error.details);
-    if !tls && let Err(error) = stream.write_all(&out).await {
-        tracing::debug!(%error, "a refused connection");
     }
 }

@@ -34,20 +34,21 @@ async fn hoarder(server: &Server) -> (Peer, Vec<u8>) {
     (peer, last.to_vec())
 }
 
-/// Puts until the answer is what is waited for; all of these puts are the same.
-async fn put_until(peer: &mut Peer, bytes: &Bytes, wanted: impl Fn(&Response) -> bool) {
-    while !wanted(&peer.ask(&put(bytes.clone())).await) {}
+/// As many of them as there is room for.
+async fn hoarders(server: &Server) -> Vec<(Peer, Vec<u8>)> {
+    let mut hoarders = Vec::new();
+    for _ in 0..4 {
+        hoarders.push(hoarder(server).await);
+    }
+    server.until_held(4 * MIB).await;
+    hoarders
 }
 
 #[tokio::test]
 async fn who_finds_no_room_is_told_to_come_back_and_small_requests_go_on() {
     let server = small_server().await;
-    let mut hoarders = Vec::new();
-    for _ in 0..4 {
-        hoarders.push(hoarder(&server).await);
-    }
+    let mut hoarders = hoarders(&server).await;
     let (mut peer, large) = (server.connect().await, Bytes::from(noise(MIB / 2)));
-    put_until(&mut peer, &large, |response| matches!(response, Response::Error(_))).await;
     assert_eq!(peer.ask_in_vain(&put(large.clone())).await, 429);
     let home = peer.new_context().await;
     peer.append(append(home, "small")).await;
@@ -57,7 +58,7 @@ async fn who_finds_no_room_is_told_to_come_back_and_small_requests_go_on() {
     // With two such frames whole at once, the room that they unpack into is short as well.
     assert!(matches!(done, Response::BlobPut { .. } | Response::Error(_)), "{done:?}");
     drop(hoarders);
-    put_until(&mut peer, &large, |response| matches!(response, Response::BlobPut { .. })).await;
+    while !matches!(peer.ask(&put(large.clone())).await, Response::BlobPut { .. }) {}
     server.stop().await;
 }
 
@@ -102,12 +103,9 @@ async fn what_a_payload_unpacks_to_takes_room_too() {
         matches!(peer.ask(&batch(8)).await, Response::BatchAppended(_)),
         "nothing is refused for its size"
     );
-    let mut hoarders = Vec::new();
-    for _ in 0..4 {
-        hoarders.push(hoarder(&server).await);
-    }
-    while matches!(peer.ask(&batch(1)).await, Response::BatchAppended(_)) {}
+    let hoarders = hoarders(&server).await;
     assert_eq!(status(&peer.ask(&batch(1)).await), 429, "a small frame that unpacks to much");
+    drop(hoarders);
     server.stop().await;
 }
 
@@ -144,17 +142,13 @@ async fn a_subscriber_without_room_is_told_where_to_resume() {
     let mut peer = server.connect().await;
     let home = peer.new_context().await;
     peer.append(append(home, noise(MIB))).await;
-    let mut hoarders = Vec::new();
-    for _ in 0..4 {
-        hoarders.push(hoarder(&server).await);
-    }
-    let large = Bytes::from(noise(MIB / 2));
-    put_until(&mut peer, &large, |response| matches!(response, Response::Error(_))).await;
+    let hoarders = hoarders(&server).await;
     let options = ReadOptions { include_payload: true, ..ReadOptions::default() };
     let ask = Subscribe { context: Some(context(1)), after: Some(0), options };
     assert_eq!(peer.ask(&Request::Subscribe(ask)).await, Response::Subscribed { caught_up: false });
     let (_, response) = peer.receive().await;
     let Response::Error(failure) = response else { panic!("{response:?}") };
     assert_eq!((failure.status, failure.body().details["resume_after"].as_str()), (429, Some("1")));
+    drop(hoarders);
     server.stop().await;
 }
