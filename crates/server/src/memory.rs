@@ -99,7 +99,9 @@ impl Room {
 
     /// Does work within the room, which is free again when it is done.
     pub(crate) fn during<T>(self, work: impl FnOnce() -> T) -> T {
-        work()
+        let done = work();
+        drop(self);
+        done
     }
 
     /// Bytes that keep the room as long as any part of them lives.
