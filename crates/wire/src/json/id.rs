@@ -112,7 +112,7 @@ impl PartialSchema for SentId {
         let integer = ObjectBuilder::new()
             .schema_type(Type::Integer)
             .minimum(Some(0))
-            .maximum(Some(SAFE_INTEGER_MAX as f64));
+            .maximum(Some(9_007_199_254_740_991.0));
         OneOfBuilder::new()
             .item(Ref::from_schema_name("Id"))
             .item(integer)
