@@ -114,6 +114,16 @@ pub(crate) enum Denied {
     WrongCredentials,
 }
 
+impl Denied {
+    /// Whether the request's origin, if it named one, is one that may call.
+    pub(crate) fn is_for_known_origin(&self) -> bool {
+        match self {
+            Self::NoHost | Self::Host(_) | Self::Origin(_) | Self::CrossSite(_) => false,
+            Self::CookieAlone | Self::NoCredentials | Self::WrongCredentials => true,
+        }
+    }
+}
+
 /// The rules, resolved once at start.
 #[derive(Debug, Clone)]
 pub(crate) struct Gate {

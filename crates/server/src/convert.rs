@@ -94,10 +94,7 @@ pub fn put_blob(policy: &Policy, put: wire::PutBlob) -> Result<Command, ApiError
 /// `REGISTRY_PUT_BUNDLE`.
 pub fn put_bundle(policy: &Policy, id: String, json: Bytes) -> Result<Command, ApiError> {
     within("bundle bytes", policy.limits.bundle_bytes_max, json.len() as u64)?;
-    // The store has a bound of its own, so that only a lower one has to be looked at here.
-    if policy.limits.nesting_max < NESTING_MAX {
-        within("nesting of the bundle", policy.limits.nesting_max, nesting(&json))?;
-    }
+    within("nesting of the bundle", policy.limits.nesting_max.min(NESTING_MAX), nesting(&json))?;
     Ok(Command::PutBundle { id, json })
 }
 

@@ -10,6 +10,8 @@ use turnkeep_store::{BlobError, ReadError, Refusal, SubmitError};
 use turnkeep_types::TurnId;
 use turnkeep_wire::{DecodeError, ErrorBody, ErrorCode, FrameTooLong};
 
+use crate::nesting::NESTING_MAX;
+
 /// A failed request.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
@@ -116,7 +118,9 @@ impl From<&BundleError> for ApiError {
             BundleError::Malformed(_) => Self::new(ErrorCode::Unprocessable, message),
             BundleError::Conflict(_) => Self::new(ErrorCode::Conflict, message),
             BundleError::TooDeep { offset } => {
-                Self::new(ErrorCode::TooLarge, message).with("offset", *offset as u64)
+                let levels = NESTING_MAX as u64;
+                let error = Self::new(ErrorCode::TooLarge, message).with("offset", *offset as u64);
+                error.with("limit", levels).with("actual", levels + 1)
             }
         }
     }

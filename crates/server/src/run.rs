@@ -7,7 +7,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -25,6 +25,9 @@ use crate::metrics::Metrics;
 use crate::shared::Shared;
 use crate::tcp;
 use crate::tls::{self, TlsError};
+
+/// Connections that may wait to be accepted, as far as the system allows.
+const BACKLOG_CONNECTIONS_MAX: u32 = 1024;
 
 /// Why the server cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -55,19 +58,27 @@ pub async fn serve(config: ServerConfig, store: Store) -> Result<Running, ServeE
     config.check()?;
     let tcp_tls = config.tls.as_ref().map(|files| tls::acceptor(files, false)).transpose()?;
     let http_tls = config.tls.as_ref().map(|files| tls::acceptor(files, true)).transpose()?;
-    let (tcp, tcp_addr) = bind(config.tcp_addr).await?;
-    let (http, http_addr) = bind(config.http_addr).await?;
+    let (tcp, tcp_addr) = bind(config.tcp_addr)?;
+    let (http, http_addr) = bind(config.http_addr)?;
     let shared = share(config, store, tcp_addr, http_addr);
     shared.spawn(tcp::serve_tcp(tcp, tcp_tls, Arc::clone(&shared)));
     shared.spawn(http::serve_http(http, http_tls, Arc::clone(&shared)));
     Ok(Running { shared })
 }
 
-async fn bind(addr: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeError> {
+fn bind(addr: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeError> {
     let refuse = |source| ServeError::Bind { addr, source };
-    let listener = TcpListener::bind(addr).await.map_err(refuse)?;
+    let listener = listen(addr).map_err(refuse)?;
     let bound = listener.local_addr().map_err(refuse)?;
     Ok((listener, bound))
+}
+
+fn listen(addr: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if addr.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // A server that was just stopped leaves connections behind that would keep the address.
+    socket.set_reuseaddr(true)?;
+    socket.bind(addr)?;
+    socket.listen(BACKLOG_CONNECTIONS_MAX)
 }
 
 /// What the connections of a server share.

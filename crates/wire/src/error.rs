@@ -26,6 +26,8 @@ pub enum ErrorCode {
     PreconditionFailed,
     /// 413: over a limit.
     TooLarge,
+    /// 415: HTTP only: the body is encoded in a way that is not read.
+    UnsupportedMediaType,
     /// 416: HTTP only: no byte of the range exists.
     RangeNotSatisfiable,
     /// 422: the turn declares no type and the reader named none.
@@ -50,7 +52,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::BadRequest,
         Self::Unauthorized,
         Self::Forbidden,
@@ -59,6 +61,7 @@ impl ErrorCode {
         Self::Conflict,
         Self::PreconditionFailed,
         Self::TooLarge,
+        Self::UnsupportedMediaType,
         Self::RangeNotSatisfiable,
         Self::MissingTypeHint,
         Self::Unprocessable,
@@ -82,6 +85,7 @@ impl ErrorCode {
             Self::Conflict => "Conflict",
             Self::PreconditionFailed => "PreconditionFailed",
             Self::TooLarge => "TooLarge",
+            Self::UnsupportedMediaType => "UnsupportedMediaType",
             Self::RangeNotSatisfiable => "RangeNotSatisfiable",
             Self::MissingTypeHint => "MissingTypeHint",
             Self::Unprocessable => "Unprocessable",
@@ -105,6 +109,7 @@ impl ErrorCode {
             Self::Conflict => 409,
             Self::PreconditionFailed => 412,
             Self::TooLarge => 413,
+            Self::UnsupportedMediaType => 415,
             Self::RangeNotSatisfiable => 416,
             Self::MissingTypeHint | Self::Unprocessable | Self::Undecodable => 422,
             Self::FailedDependency => 424,

@@ -11,7 +11,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use bytes::Bytes;
 use turnkeep_store::{Append, AppendPart, Command, NewBlob, NewTurn, Outcome, projection};
 use turnkeep_types::{ContextId, TypeRef};
-use turnkeep_wire::json;
+use turnkeep_wire::{ErrorCode, json};
 
 use super::contexts::answer;
 use super::extract::{At, Query, Raw, parse_json};
@@ -47,7 +47,8 @@ pub(crate) async fn append(
 /// Appends a turn; an alias of `POST /v1/contexts/{context_id}/turns`.
 #[utoipa::path(post, path = "/v1/contexts/{context_id}/append", tag = "turns", params(("context_id" = json::Id, Path)),
     request_body = json::AppendTurn,
-    responses((status = 201, description = "Durable", body = json::TurnAck)))]
+    responses((status = 201, description = "Durable, now or by the first request with this key", body = json::TurnAck,
+        headers(("Idempotency-Replayed" = String, description = "`true` when an earlier request did it")))))]
 pub(crate) async fn append_alias(
     State(shared): State<Arc<Shared>>,
     At(context): At<ContextId>,
@@ -86,7 +87,8 @@ async fn append_turn(shared: Arc<Shared>, context: ContextId, body: Bytes) -> Re
 fn command(shared: &Shared, context: ContextId, body: &[u8]) -> Result<Command, ApiError> {
     let request: json::AppendTurn = parse_json(body, &shared.policy.limits)?;
     let policy = &shared.policy;
-    let declared = convert::declared_type(policy, &request.type_id, request.type_version)?;
+    let version = request.type_version.unwrap_or_default();
+    let declared = convert::declared_type(policy, &request.type_id, version)?;
     let payload = payload(shared, &declared, &request)?;
     let turn = NewTurn {
         declared,
@@ -106,6 +108,10 @@ fn command(shared: &Shared, context: ContextId, body: &[u8]) -> Result<Command, 
 
 fn payload(shared: &Shared, declared: &TypeRef, request: &json::AppendTurn) -> Result<Vec<u8>, ApiError> {
     match (&request.data, &request.payload_b64) {
+        (Some(_), None) if request.type_version.is_none() => {
+            let message = "data needs type_id and type_version";
+            Err(ApiError::new(ErrorCode::MissingTypeHint, message))
+        }
         (Some(data), None) => Ok(projection::encode(&shared.store.store().registry(), declared, data)?),
         (None, Some(text)) => BASE64
             .decode(text)

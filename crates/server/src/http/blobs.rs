@@ -45,7 +45,10 @@ pub(crate) async fn get(
 
 /// A blob's length.
 #[utoipa::path(head, path = "/v1/blobs/{hash}", tag = "blobs", params(("hash" = json::Hash, Path)),
-    responses((status = 200, description = "The store holds it")))]
+    responses(
+        (status = 200, description = "The store holds it"),
+        (status = 304, description = "The entity tag was known"),
+    ))]
 pub(crate) async fn head(
     State(shared): State<Arc<Shared>>,
     At(hash): At<BlobHash>,

@@ -11,14 +11,10 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::Frame;
 use tokio::sync::mpsc;
-use turnkeep_wire::ErrorCode;
 
 use crate::convert;
 use crate::error::ApiError;
 use crate::memory::{LARGE_FROM_BYTES, Memory, Room};
-
-/// How much of a body that is too large is read and thrown away, so that its sender hears why.
-const DISCARD_BYTES_MAX: usize = 256 << 20;
 
 /// How patient and how generous to be with a request's body.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +27,8 @@ pub(crate) struct BodyBounds {
     pub(crate) whole: Duration,
 }
 
-/// Reads a body whole. A large one takes room as it arrives and keeps it as long as its bytes live.
+/// Reads a body whole. A large one takes room as it arrives and keeps it as long as its bytes live. One
+/// that announces too much is refused before any of it is asked for, and none is read on once it is refused.
 pub(crate) async fn read(
     headers: &HeaderMap,
     body: Body,
@@ -41,14 +38,8 @@ pub(crate) async fn read(
     let declared = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     let whole = async {
         let mut arriving = Arriving { body, bounds, bytes: BytesMut::new(), room: None };
-        match arriving.collect(declared, memory).await {
-            Ok(()) => Ok(arriving.finish()),
-            Err(error) if matches!(error.code, ErrorCode::TooLarge | ErrorCode::TooManyRequests) => {
-                discard(arriving.into_body(), bounds.stall).await;
-                Err(error)
-            }
-            Err(error) => Err(error),
-        }
+        arriving.collect(declared, memory).await?;
+        Ok(arriving.finish())
     };
     let late = || ApiError::bad_request("the body did not arrive in time");
     tokio::time::timeout(bounds.whole, whole).await.unwrap_or_else(|_| Err(late()))
@@ -96,11 +87,6 @@ impl Arriving {
             None => self.bytes.freeze(),
         }
     }
-
-    /// The rest of the body, without what has come of it.
-    fn into_body(self) -> Body {
-        self.body
-    }
 }
 
 async fn next_chunk(body: &mut Body, stall: Duration) -> Result<Option<Bytes>, ApiError> {
@@ -113,16 +99,6 @@ async fn next_chunk(body: &mut Body, stall: Duration) -> Result<Option<Bytes>, A
         };
         if let Ok(data) = frame.into_data() {
             return Ok(Some(data));
-        }
-    }
-}
-
-async fn discard(mut body: Body, stall: Duration) {
-    let mut left = DISCARD_BYTES_MAX;
-    while let Ok(Some(chunk)) = next_chunk(&mut body, stall).await {
-        match left.checked_sub(chunk.len()) {
-            Some(rest) => left = rest,
-            None => return,
         }
     }
 }

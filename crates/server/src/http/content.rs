@@ -8,7 +8,7 @@ use axum::http::header::{
     ACCEPT_RANGES, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_NONE_MATCH, IF_RANGE,
     RANGE,
 };
-use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use turnkeep_wire::ErrorCode;
@@ -48,6 +48,17 @@ impl Content {
             Range::Unsatisfiable => return unsatisfiable(len),
         };
         describe(&mut response, &self.etag, self.media_type, self.cache);
+        accept_ranges(&mut response);
+        response
+    }
+
+    /// The response to a GET for what has no parts: the whole, or the news that nothing changed.
+    pub(crate) fn respond_whole(self, request: &HeaderMap) -> Response {
+        if let Some(response) = not_modified(request, &self.etag, self.cache) {
+            return response;
+        }
+        let mut response = Body::from(self.bytes).into_response();
+        describe(&mut response, &self.etag, self.media_type, self.cache);
         response
     }
 }
@@ -59,6 +70,7 @@ pub(crate) fn head(request: &HeaderMap, etag: &str, media_type: &'static str, le
     }
     let mut response = [(CONTENT_LENGTH, len.to_string())].into_response();
     describe(&mut response, etag, media_type, IMMUTABLE);
+    accept_ranges(&mut response);
     response
 }
 
@@ -72,12 +84,16 @@ pub(crate) fn not_modified(request: &HeaderMap, etag: &str, cache: &'static str)
 }
 
 fn describe(response: &mut Response, etag: &str, media_type: &str, cache: &str) {
-    let fields = [(ETAG, etag), (CONTENT_TYPE, media_type), (CACHE_CONTROL, cache), (ACCEPT_RANGES, "bytes")];
+    let fields = [(ETAG, etag), (CONTENT_TYPE, media_type), (CACHE_CONTROL, cache)];
     for (name, value) in fields {
         if let Ok(value) = value.parse() {
             response.headers_mut().insert(name, value);
         }
     }
+}
+
+fn accept_ranges(response: &mut Response) {
+    response.headers_mut().insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
 }
 
 fn part(bytes: &Bytes, start: u64, end: u64) -> Response {

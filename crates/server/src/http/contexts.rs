@@ -40,7 +40,8 @@ pub(crate) async fn create(
 
 /// Creates a context; an alias of `POST /v1/contexts`.
 #[utoipa::path(post, path = "/v1/contexts/create", tag = "contexts", request_body = json::CreateContext,
-    responses((status = 201, description = "Created", body = json::Context)))]
+    responses((status = 201, description = "Created, now or by the first request with this key", body = json::Context,
+        headers(("Idempotency-Replayed" = String, description = "`true` when an earlier request did it")))))]
 pub(crate) async fn create_alias(
     State(shared): State<Arc<Shared>>,
     Query(NoQuery): Query<NoQuery>,
@@ -51,7 +52,8 @@ pub(crate) async fn create_alias(
 
 /// Creates a context whose head is a turn, without copying anything.
 #[utoipa::path(post, path = "/v1/contexts/fork", tag = "contexts", request_body = json::ForkContext,
-    responses((status = 201, description = "Created", body = json::Context)))]
+    responses((status = 201, description = "Created, now or by the first request with this key", body = json::Context,
+        headers(("Idempotency-Replayed" = String, description = "`true` when an earlier request did it")))))]
 pub(crate) async fn fork(
     State(shared): State<Arc<Shared>>,
     Query(NoQuery): Query<NoQuery>,

@@ -177,6 +177,7 @@ fn turn_appended(store: &Store, id: TurnId, wanted: impl Fn(ContextId) -> bool) 
         encoding: turn.encoding,
         content_hash_b3: json::Hash(turn.hash),
         uncompressed_len: turn.raw_len,
+        fs_root_hash: turn.fs_root.map(json::Hash),
         created_at: json::Time(turn.created_at),
     };
     serde_json::to_string(&event).ok()

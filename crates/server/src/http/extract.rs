@@ -4,6 +4,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::http::HeaderValue;
+use axum::http::header::CONTENT_ENCODING;
 use axum::http::request::Parts;
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
@@ -11,7 +13,7 @@ use turnkeep_types::{BlobHash, ContextId, Limits, TurnId};
 use turnkeep_wire::ErrorCode;
 
 use super::body::{self, BodyBounds};
-use super::query::{FromQuery, Pairs};
+use super::query::{FromQuery, Pairs, percent_decode};
 use crate::convert;
 use crate::error::ApiError;
 use crate::nesting::{NESTING_MAX, nesting};
@@ -63,6 +65,7 @@ impl<T: Segment> FromRequestParts<Arc<Shared>> for At<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &Arc<Shared>) -> Result<Self, ApiError> {
+        check_escapes(parts)?;
         let Path(text) = Path::<String>::from_request_parts(parts, state).await.map_err(bad_path)?;
         T::parse(&text).map(Self)
     }
@@ -76,6 +79,7 @@ impl FromRequestParts<Arc<Shared>> for AtType {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &Arc<Shared>) -> Result<Self, ApiError> {
+        check_escapes(parts)?;
         let Path((id, version)) =
             Path::<(String, String)>::from_request_parts(parts, state).await.map_err(bad_path)?;
         let canonical = !version.starts_with('+') && (version == "0" || !version.starts_with('0'));
@@ -84,6 +88,15 @@ impl FromRequestParts<Arc<Shared>> for AtType {
             _ => Err(ApiError::bad_request(format!("`{version}` is not a type version"))),
         }
     }
+}
+
+/// Refuses a path with a `%` that escapes nothing.
+fn check_escapes(parts: &Parts) -> Result<(), ApiError> {
+    let path = parts.uri.path();
+    if path.contains('%') && percent_decode(path, false).is_none() {
+        return Err(ApiError::bad_request("the path is not percent-encoded"));
+    }
+    Ok(())
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the shape of map_err")]
@@ -139,7 +152,19 @@ async fn body_within(request: Request, shared: &Shared, bytes_max: usize) -> Res
         whole: timeouts.http_body,
     };
     let (parts, body) = request.into_parts();
+    check_coding(&parts)?;
     body::read(&parts.headers, body, bounds, &shared.memory).await
+}
+
+/// Refuses a body that would have to be unpacked first.
+fn check_coding(parts: &Parts) -> Result<(), ApiError> {
+    match parts.headers.get(CONTENT_ENCODING).map(HeaderValue::as_bytes) {
+        Some(coding) if !coding.eq_ignore_ascii_case(b"identity") => {
+            let message = "a body is read as it is sent: leave out Content-Encoding";
+            Err(ApiError::new(ErrorCode::UnsupportedMediaType, message))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// How deep the JSON reader goes by itself.
@@ -147,6 +172,9 @@ const UNCHECKED_NESTING: usize = 127;
 
 /// Reads a request's JSON, whose values may nest as deep as `limits` say; the request itself is one level more.
 pub(crate) fn parse_json<T: DeserializeOwned>(bytes: &[u8], limits: &Limits) -> Result<T, ApiError> {
+    if bytes.trim_ascii_start().first() != Some(&b'{') {
+        return Err(ApiError::bad_request("the body is not a JSON object"));
+    }
     let limit = limits.nesting_max.min(NESTING_MAX) + 1;
     if limit < UNCHECKED_NESTING {
         check_nesting(bytes, limit)?;
@@ -179,7 +207,8 @@ mod tests {
     fn json_is_read_down_to_the_limit_and_no_deeper() {
         fn check(nesting_max: usize, depth: usize, expect: Result<(), ErrorCode>) {
             let limits = Limits { nesting_max, ..Limits::default() };
-            let nested = [vec![b'['; depth], vec![b']'; depth]].concat();
+            let inner = ["[".repeat(depth - 1), "]".repeat(depth - 1)].concat();
+            let nested = format!("{{\"a\":{}}}", if depth == 1 { "0" } else { &inner }).into_bytes();
             let read = parse_json::<serde_json::Value>(&nested, &limits);
             assert_eq!(read.map(drop).map_err(|error| error.code), expect, "{depth} of {nesting_max}");
         }
@@ -193,8 +222,18 @@ mod tests {
     #[test]
     fn what_is_no_json_is_a_bad_request_at_any_depth() {
         for depth in [1, 127, 128, 129] {
-            let error = parse_json::<serde_json::Value>(&vec![b'['; depth], &Limits::default()).unwrap_err();
+            let cut = format!(" {{\"a\":{}", "[".repeat(depth - 1));
+            let error = parse_json::<serde_json::Value>(cut.as_bytes(), &Limits::default()).unwrap_err();
             assert_eq!(error.code, ErrorCode::BadRequest, "{depth}");
         }
+    }
+
+    #[test]
+    fn a_request_is_an_object() {
+        for bad in ["", " ", "[]", "[null,null,null]", "null", "1", "\"{}\"", "{}{}", "{"] {
+            let error = parse_json::<serde_json::Value>(bad.as_bytes(), &Limits::default()).unwrap_err();
+            assert_eq!(error.code, ErrorCode::BadRequest, "{bad}");
+        }
+        assert!(parse_json::<serde_json::Value>(b"\r\n\t {} ", &Limits::default()).is_ok());
     }
 }

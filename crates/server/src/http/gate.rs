@@ -31,13 +31,13 @@ pub(crate) async fn guard(State(shared): State<Arc<Shared>>, request: Request, n
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
     let origin = request.headers().get(ORIGIN).cloned();
-    let (mut response, admitted) = match admit(&shared, &request) {
+    let (mut response, may_read) = match admit(&shared, &request) {
         Ok(Pass::Serve) => (next.run(request).await, true),
         Ok(Pass::Preflight) => (preflight(), true),
-        Err(refusal) => (*refusal, false),
+        Err(refusal) => *refusal,
     };
     response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if let Some(origin) = origin.filter(|_| admitted) {
+    if let Some(origin) = origin.filter(|_| may_read) {
         allow_origin(response.headers_mut(), origin);
     }
     let route = route.as_ref().map_or("none", MatchedPath::as_str);
@@ -45,16 +45,21 @@ pub(crate) async fn guard(State(shared): State<Arc<Shared>>, request: Request, n
     response
 }
 
-fn admit(shared: &Shared, request: &Request) -> Result<Pass, Box<Response>> {
+/// A refusal, and whether the page that asked may read it.
+type Refusal = Box<(Response, bool)>;
+
+fn admit(shared: &Shared, request: &Request) -> Result<Pass, Refusal> {
     let local = request.extensions().get::<ArrivedAt>().map_or(shared.http_addr.ip(), |arrived| arrived.0);
-    let facts = facts(request, shared.gate.cookie_name()).map_err(|error| Box::new(error.into_response()))?;
-    shared.gate.decide(&facts, local).map_err(|denied| Box::new(refuse(&denied, request)))
+    let facts = facts(request, shared.gate.cookie_name())
+        .map_err(|error| Box::new((error.into_response(), false)))?;
+    let refused = |denied: Denied| Box::new((refuse(&denied, request), denied.is_for_known_origin()));
+    shared.gate.decide(&facts, local).map_err(refused)
 }
 
 fn facts<'a>(request: &'a Request, cookie_name: &str) -> Result<Facts<'a>, ApiError> {
     let (headers, uri) = (request.headers(), request.uri());
     let link = uri.path() == "/" && uri.query().is_some_and(|query| query.starts_with("token="));
-    let bearer = one(headers, &AUTHORIZATION)?.map(|value| value.strip_prefix("Bearer ").unwrap_or_default());
+    let bearer = one(headers, &AUTHORIZATION)?.map(|value| bearer(value).unwrap_or_default());
     // A request line may name the host itself; then that is the host.
     let host = one(headers, &HOST)?;
     Ok(Facts {
@@ -63,9 +68,15 @@ fn facts<'a>(request: &'a Request, cookie_name: &str) -> Result<Facts<'a>, ApiEr
         host: uri.authority().map(axum::http::uri::Authority::as_str).or(host),
         origin: one(headers, &ORIGIN)?,
         fetch_site: one(headers, &SEC_FETCH_SITE)?,
-        bearer: bearer.map(str::trim),
+        bearer,
         cookie: cookie(headers, cookie_name),
     })
+}
+
+/// The token of `Bearer TOKEN`; the scheme may be written in any case.
+fn bearer(value: &str) -> Option<&str> {
+    let (scheme, token) = value.trim().split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 fn ask(request: &Request) -> Ask {

@@ -15,6 +15,7 @@ mod failure;
 mod fs;
 mod gate;
 mod health;
+mod linger;
 mod openapi;
 mod page;
 pub mod query;

@@ -8,8 +8,10 @@ use serde_json::{Value, json};
 use turnkeep_wire::json as wire;
 use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
-use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{Components, ContentBuilder, Ref, Required, ResponseBuilder};
+use utoipa::openapi::security::{
+    ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityRequirement, SecurityScheme,
+};
+use utoipa::openapi::{Components, ContentBuilder, Ref, RefOr, Required, ResponseBuilder};
 use utoipa::{IntoParams, OpenApi};
 
 use super::blobs;
@@ -88,7 +90,11 @@ static DOCUMENT: LazyLock<String> = LazyLock::new(|| {
     let mut document = super::routes().into_openapi();
     env!("CARGO_PKG_VERSION").clone_into(&mut document.info.version);
     let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
-    document.components.get_or_insert_with(Components::new).add_security_scheme("token", bearer);
+    let cookie = "Set by `/?token=…` for browsers; the name ends in the server's port. Without an Origin it only reads.";
+    let cookie = ApiKey::Cookie(ApiKeyValue::with_description("turnkeep-PORT", cookie));
+    let components = document.components.get_or_insert_with(Components::new);
+    components.add_security_scheme("token", bearer);
+    components.add_security_scheme("cookie", SecurityScheme::ApiKey(cookie));
     let paths = std::mem::take(&mut document.paths.paths);
     for (path, mut item) in paths {
         for operation in operations(&mut item) {
@@ -106,8 +112,8 @@ static DOCUMENT: LazyLock<String> = LazyLock::new(|| {
 fn correct(part: &mut Value) {
     match part {
         Value::Object(map) => {
-            if map.get("minimum") == Some(&0.into()) {
-                map.remove("format");
+            if map.get("minimum") == Some(&0.into()) && map.remove("format") == Some("int32".into()) {
+                map.insert("maximum".to_owned(), u32::MAX.into());
             }
             if let Some(bytes) = map.get_mut(blobs::BYTES) {
                 *bytes = json!({"schema": {"type": "string", "format": "binary"}});
@@ -132,8 +138,14 @@ fn complete(operation: &mut Operation, path: &str) {
     if let (Some(id), Some([tag])) = (&mut operation.operation_id, operation.tags.as_deref()) {
         *id = format!("{tag}_{id}");
     }
+    if matches!(path, "/v1/contexts" | "/v1/contexts/create")
+        && let Some(RefOr::T(body)) = &mut operation.request_body
+    {
+        body.required = Some(Required::False);
+    }
     if path != "/healthz" {
-        operation.security = Some(vec![SecurityRequirement::new("token", Vec::<String>::new())]);
+        let with = |scheme: &str| SecurityRequirement::new(scheme, Vec::<String>::new());
+        operation.security = Some(vec![with("token"), with("cookie")]);
     }
 }
 

@@ -59,7 +59,8 @@ pub(crate) async fn get_bundle(
             .with("bundle_id", id.as_str())
     })?;
     let etag = format!("\"{}\"", bundle.etag);
-    Ok(Content { etag, media_type: JSON, cache: REVALIDATE, bytes: bundle.bytes.clone() }.respond(&headers))
+    Ok(Content { etag, media_type: JSON, cache: REVALIDATE, bytes: bundle.bytes.clone() }
+        .respond_whole(&headers))
 }
 
 /// Every known type with its versions.
@@ -102,5 +103,6 @@ pub(crate) async fn type_version(
 /// JSON whose entity tag is the hash of its text.
 fn tagged(value: &serde_json::Value, headers: &HeaderMap) -> Response {
     let bytes = Bytes::from(value.to_string());
-    Content { etag: etag(BlobHash::of(&bytes)), media_type: JSON, cache: REVALIDATE, bytes }.respond(headers)
+    Content { etag: etag(BlobHash::of(&bytes)), media_type: JSON, cache: REVALIDATE, bytes }
+        .respond_whole(headers)
 }

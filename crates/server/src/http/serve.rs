@@ -1,10 +1,11 @@
 //! HTTP connections: one task per connection until it ends or the server stops.
 
+use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Router;
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -14,6 +15,7 @@ use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
 use super::gate::ArrivedAt;
+use super::linger::{Lingering, Unread};
 use super::stall::StallGuard;
 use crate::accept::{Port, accept};
 use crate::shared::Shared;
@@ -47,11 +49,19 @@ impl Port for Gateway {
     {
         let timeouts = &self.shared.config.timeouts;
         let router = TowerToHyperService::new(self.router);
+        let unread = Unread::default();
+        let stream = Lingering::new(StallGuard::new(stream, timeouts.write_stall), unread.clone());
         let service = service_fn(move |mut request: hyper::Request<Incoming>| {
             request.extensions_mut().insert(ArrivedAt(local));
-            router.call(request)
+            let (has_body, unread) = (!request.body().is_end_stream(), unread.clone());
+            let answer = router.call(request);
+            async move {
+                let response = answer.await?;
+                unread.set(has_body && response.status().as_u16() >= 400);
+                Ok::<_, Infallible>(response)
+            }
         });
-        let stream = TokioIo::new(StallGuard::new(stream, timeouts.write_stall));
+        let stream = TokioIo::new(stream);
         let served = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(timeouts.http_head)

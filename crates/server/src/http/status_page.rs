@@ -33,6 +33,7 @@ const STYLE: &str = include_str!("status_page.css");
     params(("token" = Option<String>, Query, description = "The token; a right one sets the cookie")),
     responses(
         (status = 200, description = "The page", body = String, content_type = "text/html"),
+        (status = 401, description = "Where to get the token", body = String, content_type = "text/html"),
         (status = 303, description = "The token was right: the cookie is set"),
     ))]
 pub(crate) async fn page(State(shared): State<Arc<Shared>>, Query(query): Query<LinkQuery>) -> Response {
@@ -114,7 +115,7 @@ fn places(shared: &Shared) -> String {
     let auth = if shared.gate.is_off() { "nobody is asked for a token" } else { "token" };
     let strict = if config.strict_types { "only published types" } else { "any type" };
     let rows = [
-        ("Data directory", config.data_dir.clone()),
+        ("Data directory", absolute(&config.data_dir)),
         ("Binary protocol", format!("{}{tls}", shared.tcp_addr)),
         ("HTTP", format!("{}{tls}", shared.http_addr)),
         ("Access", auth.to_owned()),
@@ -125,6 +126,10 @@ fn places(shared: &Shared) -> String {
     format!("<table class=places>{}</table>", rows.concat())
 }
 
+fn absolute(path: &str) -> String {
+    std::path::absolute(path).map_or_else(|_| path.to_owned(), |path| path.display().to_string())
+}
+
 fn latest(shared: &Shared) -> String {
     let rows: Vec<_> =
         shared.store.store().contexts(None).take(LATEST_CONTEXTS).map(contexts::shape).collect();
@@ -133,8 +138,8 @@ fn latest(shared: &Shared) -> String {
     }
     let rows: Vec<_> = rows.iter().map(row).collect();
     format!(
-        "<h2>Latest contexts</h2><table class=contexts><thead><tr><th>context</th><th>head</th><th>depth</th>\
-         <th>created</th><th>labels</th></tr></thead><tbody>{}</tbody></table>",
+        "<h2>Latest contexts</h2><div class=scroll><table class=contexts><thead><tr><th>context</th><th>head</th><th>depth</th>\
+         <th>created</th><th>labels</th></tr></thead><tbody>{}</tbody></table></div>",
         rows.concat()
     )
 }
@@ -145,8 +150,9 @@ fn row(context: &json::Context) -> String {
         .iter()
         .map(|(key, value)| format!("<span class=label>{}<b>{}</b></span>", Escaped(key), Escaped(value)));
     let (id, head) = (context.context_id, context.head_turn_id);
+    let head = head.turn().map_or_else(|| "-".to_owned(), |turn| format!("turn:{turn}"));
     format!(
-        "<tr><td><a href=\"/v1/contexts/{id}/turns\">ctx:{id}</a></td><td>turn:{head}</td><td>{}</td>\
+        "<tr><td><a href=\"/v1/contexts/{id}/turns\">ctx:{id}</a></td><td>{head}</td><td>{}</td>\
          <td>{}</td><td>{}</td></tr>",
         context.head_depth,
         context.created_at,

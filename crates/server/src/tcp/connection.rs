@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio_util::sync::WaitForCancellationFutureOwned;
-use turnkeep_wire::message::{Subscribe, encode_failure};
-use turnkeep_wire::{Frame, FrameTooLong, Header, MsgType, Request, Response};
+use turnkeep_wire::message::{Hello, Subscribe, encode_failure};
+use turnkeep_wire::{ErrorCode, Frame, FrameTooLong, Header, MsgType, Request, Response};
 
 use super::Tcp;
 use super::dispatch::{Slow, Step, settle};
@@ -273,29 +273,31 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             return self.take_step(settle(ticket, Err(ApiError::shutting_down())));
         }
         let request = Request::decode(frame, &self.tcp.shared.policy.limits);
-        if self.phase == Phase::Greeting {
-            return self.greet(ticket, request.ok().as_ref());
-        }
         let step = match request {
-            Ok(request) => self.dispatch(ticket, request),
-            Err(error) => settle(ticket, Err(error.into())),
+            Ok(request) if self.phase != Phase::Greeting || matches!(request, Request::Hello(_)) => {
+                self.dispatch(ticket, request)
+            }
+            Err(error) if self.phase != Phase::Greeting => settle(ticket, Err(error.into())),
+            Ok(_) | Err(_) => self.hang_up(ticket, greeting::no_token()),
         };
         self.take_step(step);
     }
 
-    fn greet(&mut self, ticket: Ticket, request: Option<&Request>) {
-        let auth = &self.tcp.shared.config.auth;
-        let welcome = match request {
-            Some(Request::Hello(hello)) => greeting::welcome(auth, self.session_id, hello.as_ref()),
-            _ => Err(greeting::no_token()),
-        };
-        let is_welcome = welcome.is_ok();
-        self.take_step(settle(ticket, welcome.map(Response::Hello)));
-        if is_welcome {
-            self.phase = Phase::Open;
-        } else {
-            self.end();
+    /// Answers a HELLO, the first or another: a wrong token ends the connection at any time.
+    pub(super) fn greet(&mut self, ticket: Ticket, hello: Option<&Hello>) -> Step {
+        match greeting::welcome(&self.tcp.shared.config.auth, self.session_id, hello) {
+            Ok(welcome) => {
+                self.phase = Phase::Open;
+                settle(ticket, Ok(Response::Hello(welcome)))
+            }
+            Err(error) if error.code == ErrorCode::Unauthorized => self.hang_up(ticket, error),
+            Err(error) => settle(ticket, Err(error)),
         }
+    }
+
+    fn hang_up(&mut self, ticket: Ticket, error: ApiError) -> Step {
+        self.end();
+        settle(ticket, Err(error))
     }
 
     fn take_step(&mut self, step: Step) {
@@ -362,7 +364,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
 
     pub(super) fn subscribe(&mut self, ticket: Ticket, ask: &Subscribe) -> Step {
         match self.subscriptions.open(self.tcp.shared.store.store(), ticket.req_id, ask) {
-            Ok(opening) => Step::Owe(ticket, Owed::Settled(Settled::Subscribed(opening))),
+            Ok(opening) if opening.caught_up => {
+                Step::Owe(ticket, Owed::Settled(Settled::Subscribed(opening)))
+            }
+            Ok(opening) => {
+                let tcp = Arc::clone(&self.tcp);
+                Step::Await(Box::pin(async move {
+                    let opening = opening.looked_ahead(tcp.store()).await;
+                    (ticket, Owed::Settled(Settled::Subscribed(opening)))
+                }))
+            }
             Err(error) => settle(ticket, Err(error)),
         }
     }

@@ -11,7 +11,6 @@ use turnkeep_wire::{Request, Response};
 
 use super::Tcp;
 use super::connection::Connection;
-use super::greeting::welcome;
 use super::page::{Page, encode_whole_blob};
 use super::replies::{Ack, Owed, Settled, Ticket};
 use crate::convert::{self, Policy};
@@ -34,10 +33,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     pub(super) fn dispatch(&mut self, ticket: Ticket, request: Request) -> Step {
         let tcp = &self.tcp;
         match request {
-            Request::Hello(hello) => settle(
-                ticket,
-                welcome(&tcp.shared.config.auth, self.session_id, hello.as_ref()).map(Response::Hello),
-            ),
+            Request::Hello(hello) => self.greet(ticket, hello.as_ref()),
             Request::CreateContext(r) => {
                 tcp.write(ticket, Ack::Created, 0, |policy| convert::create_context(policy, r))
             }

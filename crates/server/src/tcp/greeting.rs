@@ -1,6 +1,6 @@
 //! HELLO: the token, and which version both sides speak.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use turnkeep_wire::ErrorCode;
 use turnkeep_wire::message::{Hello, Welcome};
 
@@ -21,6 +21,9 @@ pub(super) fn welcome(auth: &Auth, session_id: u64, hello: Option<&Hello>) -> Re
             None => return Err(no_token()),
         }
     }
+    if hello.is_some_and(|hello| !hello.meta.is_empty() && object(hello).is_none()) {
+        return Err(ApiError::bad_request("meta_json is not a JSON object"));
+    }
     Ok(Welcome { session_id, version: hello.map_or(VERSION, |hello| hello.version.min(VERSION)) })
 }
 
@@ -31,10 +34,14 @@ pub(super) fn no_token() -> ApiError {
 }
 
 fn sent_token(hello: &Hello) -> Option<String> {
-    match serde_json::from_slice::<Value>(&hello.meta).ok()?.get_mut("token")?.take() {
+    match object(hello)?.get_mut("token")?.take() {
         Value::String(token) => Some(token),
         _ => None,
     }
+}
+
+fn object(hello: &Hello) -> Option<Map<String, Value>> {
+    serde_json::from_slice(&hello.meta).ok()
 }
 
 #[cfg(test)]
@@ -59,6 +66,23 @@ mod tests {
             check(bad, false);
         }
         assert!(welcome(&auth, 1, None).is_err());
+    }
+
+    #[test]
+    fn meta_is_an_object_or_nothing_also_where_no_token_is_needed() {
+        let check = |meta, expect: bool| {
+            let welcome = welcome(&Auth::Off, 1, Some(&hello(1, meta))).map(drop);
+            assert_eq!(
+                welcome.map_err(|error| error.code),
+                if expect { Ok(()) } else { Err(ErrorCode::BadRequest) }
+            );
+        };
+        for good in ["", "{}", r#"{"token":"x"}"#, r#"{"token":1}"#] {
+            check(good, true);
+        }
+        for bad in ["{", "[]", "null", "1", "{}{}", "\0"] {
+            check(bad, false);
+        }
     }
 
     #[test]

@@ -94,6 +94,37 @@ impl Live {
     }
 }
 
+impl Opening {
+    /// Looks for something to replay before the acceptance is written; without it, the reader has
+    /// caught up although the feed has gone on.
+    pub(super) async fn looked_ahead(mut self, store: &Store) -> Self {
+        loop {
+            let last = store.last_position();
+            if self.after >= last {
+                self.caught_up = true;
+                return self;
+            }
+            // The newest first: most of those who resume have missed something.
+            for position in (self.after + 1..=last).rev() {
+                if concerns(store, position, self.context) {
+                    return self;
+                }
+                tokio::task::consume_budget().await;
+            }
+            self.after = last;
+        }
+    }
+}
+
+/// Whether an event is an append that a subscription has to tell. One that cannot be read is: its
+/// reader has to be told so.
+fn concerns(store: &Store, position: u64, context: Option<ContextId>) -> bool {
+    let Some(EventKind::TurnAppended(turn)) = store.event(position).map(|event| event.kind) else {
+        return false;
+    };
+    context.is_none_or(|context| store.turn(turn).map_or(true, |turn| turn.context == context))
+}
+
 impl Subscriptions {
     pub(super) fn is_empty(&self) -> bool {
         self.live.is_empty()
@@ -255,11 +286,15 @@ impl Feed {
             self.next += 1;
             tokio::task::consume_budget().await;
         }
-        // Much may have been appended meanwhile: who is still behind that has not caught up.
+        // Much may have been appended meanwhile: who is still behind that has not caught up. The last
+        // frame is held back until then, because none of what follows may be for this reader.
         if self.tcp.store().last_position() <= last {
             self.mark_caught_up();
         }
-        Ok(self.flush().await?)
+        if self.caught_up {
+            self.flush().await?;
+        }
+        Ok(())
     }
 
     fn mark_caught_up(&mut self) {

@@ -47,6 +47,39 @@ fn every_operation_describes_its_errors_and_every_reference_resolves() {
     resolve(&document, &document);
 }
 
+#[test]
+fn the_document_says_what_the_derives_do_not() {
+    let document = document();
+    let at = |pointer: &str| document.pointer(pointer).unwrap_or_else(|| panic!("{pointer}"));
+    for create in ["/paths/~1v1~1contexts/post", "/paths/~1v1~1contexts~1create/post"] {
+        assert_eq!(
+            at(&format!("{create}/requestBody/required")),
+            false,
+            "an empty body asks for an empty context"
+        );
+    }
+    for create in [
+        "contexts",
+        "contexts~1create",
+        "contexts~1fork",
+        "contexts~1{context_id}~1turns",
+        "contexts~1{context_id}~1append",
+    ] {
+        at(&format!("/paths/~1v1~1{create}/post/responses/201/headers/Idempotency-Replayed"));
+    }
+    assert_eq!(at("/paths/~1v1~1contexts~1fork/post/requestBody/required"), true);
+    at("/paths/~1/get/responses/401/content/text~1html");
+    at("/paths/~1v1~1blobs~1{hash}/head/responses/304");
+    at("/components/securitySchemes/cookie");
+    let version =
+        at("/paths/~1v1~1registry~1types~1{type_id}~1versions~1{type_version}/get/parameters/1/schema");
+    assert_eq!((&version["minimum"], &version["maximum"]), (&0.into(), &u32::MAX.into()));
+    let tag = at("/components/schemas/Warning/properties/tag/type");
+    assert_eq!(tag, &serde_json::json!(["integer", "string", "null"]));
+    let forms = at("/components/schemas/SentId/oneOf").as_array().unwrap();
+    assert_eq!(forms[1]["type"], "integer", "an id in a body may be a number");
+}
+
 fn resolve(document: &Value, part: &Value) {
     match part {
         Value::Object(map) => {

@@ -52,6 +52,20 @@ async fn a_replay_tells_everything_in_order_and_then_follows() {
 }
 
 #[tokio::test]
+async fn an_append_with_a_filesystem_says_so() {
+    let server = Server::start().await;
+    let context = server.context().await;
+    let root = BlobHash::of(&[0x90]).to_string();
+    server.put(&format!("/v1/blobs/{root}")).body(vec![0x90]).send().await;
+    let mut stream = server.get("/v1/events").stream().await;
+    server.append(&context, json!({"payload_b64": "", "fs_root_hash": root})).await;
+    assert_eq!(next(&mut stream).await.2["fs_root_hash"], json!(root));
+    server.append(&context, json!({"payload_b64": ""})).await;
+    assert_eq!(next(&mut stream).await.2.get("fs_root_hash"), None);
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn a_stream_starts_now_or_after_a_position() {
     let server = Server::start().await;
     let context = server.context().await;

@@ -23,11 +23,18 @@ async fn everything_but_health_needs_the_token() {
         reply.error(401, "Unauthorized");
         assert_eq!(reply.header("www-authenticate"), Some("Bearer"));
         server.get(path).header("authorization", "Bearer wrong").send().await.error(401, "Unauthorized");
-        server.get(path).header("authorization", "Basic s3cret").send().await.error(401, "Unauthorized");
+        for other in ["Basic s3cret", "Bearers3cret", "s3cret", "Bearer"] {
+            server.get(path).header("authorization", other).send().await.error(401, "Unauthorized");
+        }
     }
     server.post("/v1/contexts", &serde_json::json!({})).send().await.error(401, "Unauthorized");
     let reply = server.get("/v1/contexts").header("authorization", "Bearer s3cret").send().await;
     assert_eq!(reply.status, 200);
+    for scheme in ["bearer", "BEARER", "Bearer "] {
+        let value = format!("{scheme} s3cret");
+        let reply = server.get("/v1/contexts").header("authorization", &value).send().await;
+        assert_eq!(reply.status, 200, "{value}");
+    }
     assert_eq!(server.store.stats().contexts, 0);
     server.stop().await;
 }
@@ -112,6 +119,12 @@ async fn a_listed_origin_is_answered_and_told_what_it_may_send() {
         .send()
         .await;
     assert_eq!((reply.status, reply.header("access-control-allow-origin")), (200, Some(origin)));
+    for token in ["Bearer wrong", ""] {
+        let call = server.get("/v1/contexts").header("origin", origin).header("authorization", token);
+        let reply = call.send().await;
+        reply.error(401, "Unauthorized");
+        assert_eq!(reply.header("access-control-allow-origin"), Some(origin), "a page may read why");
+    }
     assert_eq!(reply.header("vary"), Some("Origin"));
     server.stop().await;
 }

@@ -52,6 +52,122 @@ async fn a_body_over_the_limit_is_refused_whether_announced_or_not() {
 }
 
 #[tokio::test]
+async fn a_body_that_announces_too_much_is_refused_before_it_is_sent() {
+    let server = Server::with(|config| config.limits.http_body_bytes_max = 1000).await;
+    for (path, expect) in [
+        ("PUT /v1/blobs/ab", "100-continue"),
+        ("POST /v1/contexts", ""),
+        ("POST /v1/contexts", "100-continue"),
+    ] {
+        let path = path.replace("ab", &"ab".repeat(32));
+        let expect = if expect.is_empty() { String::new() } else { format!("expect: {expect}\r\n") };
+        let head =
+            format!("{path} HTTP/1.1\r\nhost: {}\r\ncontent-length: 99999999\r\n{expect}\r\n", server.addr);
+        let answer = raw(&server, head.as_bytes()).await;
+        assert!(answer.starts_with("HTTP/1.1 413 ") && answer.contains("\"actual\":99999999"), "{answer}");
+    }
+    let head = format!(
+        "POST /v1/contexts HTTP/1.1\r\nhost: {}\r\ncontent-length: 2\r\nexpect: 100-continue\r\nconnection: close\r\n\r\n{{}}",
+        server.addr
+    );
+    let answer = raw(&server, head.as_bytes()).await;
+    assert!(answer.contains("HTTP/1.1 201 "), "{answer}");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_body_without_an_end_is_refused_at_the_limit_and_its_sender_hears_it() {
+    let server = Server::with(|config| config.limits.http_body_bytes_max = 1000).await;
+    let stream = TcpStream::connect(server.addr).await.unwrap();
+    let (mut reader, mut writer) = stream.into_split();
+    let head =
+        format!("POST /v1/contexts HTTP/1.1\r\nhost: {}\r\ntransfer-encoding: chunked\r\n\r\n", server.addr);
+    writer.write_all(head.as_bytes()).await.unwrap();
+    let chunk = format!("10000\r\n{}\r\n", "x".repeat(1 << 16));
+    let endless = async {
+        let mut sent = 0_usize;
+        while writer.write_all(chunk.as_bytes()).await.is_ok() {
+            sent += chunk.len();
+        }
+        sent
+    };
+    let answer = async {
+        let mut answer = Vec::new();
+        drop(reader.read_to_end(&mut answer).await);
+        String::from_utf8_lossy(&answer).into_owned()
+    };
+    let (sent, answer) = within(async { tokio::join!(endless, answer) }).await;
+    assert!(answer.starts_with("HTTP/1.1 413 ") && answer.contains("TooLarge"), "{answer}");
+    assert!(sent < 64 << 20, "{sent} bytes were taken");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_not_sent_plainly_is_refused() {
+    let server = Server::start().await;
+    let post = |coding: &str| server.post("/v1/contexts", &json!({})).header("content-encoding", coding);
+    for coding in ["gzip", "zstd", "identity, gzip"] {
+        post(coding).send().await.error(415, "UnsupportedMediaType");
+    }
+    assert_eq!(post("Identity").send().await.status, 201);
+    for path in [
+        "/v1/registry/bundles/a%",
+        "/v1/registry/bundles/%zz",
+        "/v1/registry/types/%4/versions/1",
+        "/v1/turns/1/fs/%q",
+    ] {
+        server.get(path).send().await.error(400, "BadRequest");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_body_is_an_object_whose_names_come_once() {
+    let server = Server::start().await;
+    let context = server.context().await;
+    let turns = format!("/v1/contexts/{context}/turns");
+    let own = format!("/v1/contexts/{context}");
+    for (method, path, body) in [
+        ("POST", "/v1/contexts", "[null,null,null]"),
+        ("POST", "/v1/contexts/fork", "[\"1\",null,null]"),
+        ("PATCH", &own, "[{}]"),
+        ("POST", &turns, "[\"\",0,null,\"gA==\",null,null,null,null]"),
+        ("POST", "/v1/contexts", "null"),
+        ("POST", "/v1/contexts", "{\"labels\":{\"a\":\"1\",\"a\":\"2\"}}"),
+        ("POST", &turns, "{\"type_id\":\"t\",\"type_version\":1,\"data\":{\"a\":{\"b\":1,\"b\":1}}}"),
+    ] {
+        let reply = server.call(method, path).body(body.to_owned()).send().await;
+        reply.error(400, "BadRequest");
+        assert!(!reply.text().contains("struct"), "{}", reply.text());
+    }
+    let stats = server.store.stats();
+    assert_eq!((stats.contexts, stats.turns), (1, 0));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn data_of_128_levels_is_appended_and_shown() {
+    let server = Server::start().await;
+    let bundle = json!({"registry_version": 1, "bundle_id": "b", "enums": {}, "types": {"t": {"versions": {"1": {
+        "fields": {"1": {"name": "any", "type": "any"}}}}}}});
+    let put = server.put("/v1/registry/bundles/b").json(&bundle).send().await;
+    assert_eq!(put.status, 201, "{}", put.text());
+    let context = server.context().await;
+    let append = |depth: usize| {
+        let (open, close) = ("[".repeat(depth - 1), "]".repeat(depth - 1));
+        let body = format!("{{\"type_id\":\"t\",\"type_version\":1,\"data\":{{\"any\":{open}{close}}}}}");
+        server.call("POST", &format!("/v1/contexts/{context}/turns")).body(body).send()
+    };
+    let reply = append(128).await;
+    assert_eq!(reply.status, 201, "{}", reply.text());
+    let details = append(129).await.error(413, "TooLarge");
+    assert_eq!(details, json!({"limit": 129, "actual": 130}), "the request is a level too");
+    let shown = server.get("/v1/turns/1").send().await.text();
+    assert!(shown.contains(&"[".repeat(127)), "{shown}");
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn deep_json_is_over_a_limit() {
     let server = Server::start().await;
     let context = server.context().await;

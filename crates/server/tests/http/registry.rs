@@ -42,6 +42,28 @@ async fn what_is_wrong_with_a_bundle_is_said() {
 }
 
 #[tokio::test]
+async fn a_bundle_that_nests_too_deep_is_over_a_limit() {
+    let server = Server::start().await;
+    for depth in [129, 5000] {
+        let deep = format!("{{\"x\":{}{}}}", "[".repeat(depth - 1), "]".repeat(depth - 1));
+        let details = server.put("/v1/registry/bundles/b").body(deep).send().await.error(413, "TooLarge");
+        assert_eq!(details, json!({"limit": 128, "actual": depth}));
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn what_has_no_parts_is_sent_whole() {
+    let server = Server::with_messages().await;
+    for path in [BUNDLE_PATH, "/v1/registry/types", "/v1/registry/types/com.example.Message/versions/1"] {
+        let reply = server.get(path).header("range", "bytes=0-3").send().await;
+        assert_eq!((reply.status, reply.header("accept-ranges")), (200, None), "{path}");
+        assert_eq!(reply.body, server.get(path).send().await.body);
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn an_oversized_bundle_is_refused() {
     let server = Server::with(|config| config.limits.bundle_bytes_max = 64).await;
     server.put(BUNDLE_PATH).json(&message_bundle()).send().await.error(413, "TooLarge");

@@ -59,8 +59,18 @@ async fn the_status_page_shows_the_store_and_escapes_what_is_not_ours() {
     let text = page.text();
     assert!(text.contains("ctx:1") && text.contains(&server.addr.to_string()));
     assert!(text.contains("/data/&lt;turnkeep&gt;"));
+    assert!(text.contains("<td>-</td>") && !text.contains("turn:0"), "an empty context has no head");
     assert!(!text.contains("<script") && text.contains("&lt;script&gt;"));
     assert!(!text.contains("http://") && !text.contains("https://"), "it loads nothing from elsewhere");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn the_status_page_names_the_data_directory_from_the_root() {
+    let server = Server::with(|config| config.data_dir = "kept/here".into()).await;
+    let expect = std::env::current_dir().unwrap().join("kept/here");
+    let text = server.get("/").send().await.text();
+    assert!(text.contains(&format!("<code>{}</code>", expect.display())), "{text}");
     server.stop().await;
 }
 

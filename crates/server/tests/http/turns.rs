@@ -14,6 +14,22 @@ fn ids(page: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
+async fn data_needs_a_type_and_its_version() {
+    let server = Server::with_messages().await;
+    let context = server.context().await;
+    let path = format!("/v1/contexts/{context}/turns");
+    for body in [
+        json!({"data": {"role": "user"}}),
+        json!({"data": {"role": "user"}, "type_id": MESSAGE}),
+        json!({"data": {"role": "user"}, "type_version": 1}),
+    ] {
+        server.post(&path, &body).send().await.error(422, "MissingTypeHint");
+    }
+    server.append(&context, json!({"payload_b64": "gA==", "type_id": MESSAGE})).await;
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn an_append_is_acked_with_all_that_was_decided() {
     let server = Server::with_messages().await;
     let context = server.context().await;

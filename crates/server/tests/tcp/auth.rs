@@ -48,6 +48,30 @@ async fn anything_else_is_unauthorized_and_ends_the_connection() {
 }
 
 #[tokio::test]
+async fn a_wrong_token_ends_the_connection_also_after_a_right_one() {
+    let server = guarded().await;
+    for second in [hello(r#"{"token":"wrong"}"#), hello("{"), Request::Hello(None)] {
+        let mut peer = server.connect().await;
+        peer.ask(&hello(r#"{"token":"secret"}"#)).await;
+        let again = peer.ask(&hello(r#"{"token":"secret"}"#)).await;
+        assert!(matches!(again, Response::Hello(_)), "{again:?}");
+        assert_eq!(peer.ask_in_vain(&second).await, 401, "{second:?}");
+        assert_eq!(peer.frame().await, None, "{second:?}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn without_auth_a_malformed_meta_is_a_bad_request_and_the_connection_goes_on() {
+    let server = Server::start().await;
+    let mut peer = server.connect().await;
+    assert_eq!(peer.ask_in_vain(&hello("{")).await, 400);
+    assert_eq!(peer.ask_in_vain(&hello("[]")).await, 400);
+    peer.new_context().await;
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn a_stranger_may_not_send_a_large_frame() {
     let server = guarded().await;
     let mut peer = server.connect().await;

@@ -59,6 +59,34 @@ async fn a_context_filter_shows_its_own_appends_and_knows_when_it_has_caught_up(
 }
 
 #[tokio::test]
+async fn a_reader_for_whom_nothing_follows_has_caught_up_at_once() {
+    let server = Server::start().await;
+    let (mut writer, one, two) = prepared(&server).await;
+    let empty = writer.new_context().await;
+    for (context, after, caught_up) in [
+        (one, 5, true),
+        (one, 6, true),
+        (one, 4, false),
+        (two, 6, true),
+        (two, 5, false),
+        (empty, 0, true),
+        (empty, 6, true),
+    ] {
+        let mut reader = server.connect().await;
+        let accepted = reader.ask(&subscribe(Some(context), Some(after), false)).await;
+        assert_eq!(accepted, Response::Subscribed { caught_up }, "{context} after {after}");
+    }
+    let mut all = server.connect().await;
+    assert_eq!(all.ask(&subscribe(None, Some(6), false)).await, Response::Subscribed { caught_up: true });
+    let mut reader = server.connect().await;
+    reader.ask(&subscribe(Some(one), Some(5), true)).await;
+    writer.append(append(one, "live")).await;
+    assert_eq!(delivery(&mut reader).await, (8, 1, Bytes::from_static(b"live"), true));
+    assert_eq!(delivery(&mut all).await.0, 8);
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn only_new_appends_are_shown_on_request_and_each_subscription_has_its_id() {
     let server = Server::start().await;
     let (mut writer, one, two) = prepared(&server).await;

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Id, Time};
+use super::id::SentId;
+use super::{Id, Time, strict};
 
 /// A context.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
@@ -27,8 +28,10 @@ pub struct Context {
 #[serde(deny_unknown_fields)]
 pub struct CreateContext {
     /// The turn that it starts from; none or `"0"` for an empty context.
+    #[schema(value_type = Option<SentId>)]
     pub base_turn_id: Option<Id>,
     /// Its labels.
+    #[serde(default, deserialize_with = "strict::optional_labels")]
     pub labels: Option<BTreeMap<String, String>>,
     /// Makes the request repeatable; its scope is the store.
     pub idempotency_key: Option<String>,
@@ -39,8 +42,10 @@ pub struct CreateContext {
 #[serde(deny_unknown_fields)]
 pub struct ForkContext {
     /// The turn that it starts from.
+    #[schema(value_type = SentId)]
     pub base_turn_id: Id,
     /// Its labels.
+    #[serde(default, deserialize_with = "strict::optional_labels")]
     pub labels: Option<BTreeMap<String, String>>,
     /// Makes the request repeatable; its scope is the store.
     pub idempotency_key: Option<String>,
@@ -61,6 +66,7 @@ impl From<ForkContext> for CreateContext {
 #[serde(deny_unknown_fields)]
 pub struct PatchContext {
     /// All of its labels from now on.
+    #[serde(deserialize_with = "strict::labels")]
     pub labels: BTreeMap<String, String>,
 }
 

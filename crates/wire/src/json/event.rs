@@ -24,6 +24,11 @@ pub struct TurnAppended {
     pub content_hash_b3: Hash,
     /// The payload's length.
     pub uncompressed_len: u32,
+    /// The root of its filesystem tree, if it had one when the event was read; one that is attached later
+    /// comes as `fs.attached`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub fs_root_hash: Option<Hash>,
     /// When it was appended.
     pub created_at: Time,
 }

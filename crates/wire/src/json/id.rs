@@ -6,8 +6,8 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::ser::{Serialize, Serializer};
 use turnkeep_types::{ContextId, TurnId};
-use utoipa::openapi::schema::{ObjectBuilder, Type};
-use utoipa::openapi::{RefOr, Schema};
+use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Type};
+use utoipa::openapi::{Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 /// The largest integer that every JSON reader holds exactly.
@@ -93,9 +93,7 @@ impl PartialSchema for Id {
         ObjectBuilder::new()
             .schema_type(Type::String)
             .pattern(Some("^(0|[1-9][0-9]{0,19})$"))
-            .description(Some(
-                "An id as decimal text; \"0\" is none. Requests may also send an integer up to 2^53 - 1.",
-            ))
+            .description(Some("An id as decimal text; \"0\" is none."))
             .into()
     }
 }
@@ -103,6 +101,29 @@ impl PartialSchema for Id {
 impl ToSchema for Id {
     fn name() -> Cow<'static, str> {
         Cow::Borrowed("Id")
+    }
+}
+
+/// How the document describes an id in a request's body, where an integer is taken as well.
+pub(super) struct SentId;
+
+impl PartialSchema for SentId {
+    fn schema() -> RefOr<Schema> {
+        let integer = ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .minimum(Some(0))
+            .maximum(Some(9_007_199_254_740_991.0));
+        OneOfBuilder::new()
+            .item(Ref::from_schema_name("Id"))
+            .item(integer)
+            .description(Some("An id as decimal text, or as an integer up to 2^53 - 1; 0 is none."))
+            .into()
+    }
+}
+
+impl ToSchema for SentId {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("SentId")
     }
 }
 

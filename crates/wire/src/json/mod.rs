@@ -14,6 +14,7 @@ mod id;
 mod registry;
 mod scalar;
 mod server;
+mod strict;
 mod turn;
 
 pub use blob::BlobPut;

@@ -3,8 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
+use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
 
-use super::{Hash, Id, Time};
+use super::id::SentId;
+use super::{Hash, Id, Time, strict};
 
 /// A request to append a turn. It holds either `data` or `payload_b64`.
 #[derive(Debug, Clone, PartialEq, Deserialize, ToSchema)]
@@ -13,17 +15,19 @@ pub struct AppendTurn {
     /// The declared type. Needed with `data`.
     #[serde(default)]
     pub type_id: String,
-    /// The declared type's version.
-    #[serde(default)]
-    pub type_version: u32,
+    /// The declared type's version. Needed with `data`.
+    pub type_version: Option<u32>,
     /// The payload by field names; the registry's descriptor encodes it to tagged msgpack.
+    #[serde(default, deserialize_with = "strict::optional_value")]
     #[schema(value_type = Option<Object>)]
     pub data: Option<Value>,
     /// The payload's msgpack bytes as base64.
     pub payload_b64: Option<String>,
     /// The turn to append to; none or `"0"` for the context's head.
+    #[schema(value_type = Option<SentId>)]
     pub parent_turn_id: Option<Id>,
     /// The head that the context must have; `"0"` if it must be empty.
+    #[schema(value_type = Option<SentId>)]
     pub expected_head_turn_id: Option<Id>,
     /// Makes the request repeatable; its scope is the context.
     pub idempotency_key: Option<String>,
@@ -145,13 +149,20 @@ pub struct TypeName {
 /// Something odd about a payload that did not stop its projection.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
 pub struct Warning {
-    /// The top-level tag.
-    #[schema(value_type = Object)]
+    /// The tag at `path`; null under a key that is no tag, text beyond 2^53 - 1.
+    #[schema(schema_with = tag_schema)]
     pub tag: Value,
     /// Where in the payload.
     pub path: String,
     /// What is odd.
     pub message: String,
+}
+
+fn tag_schema() -> Object {
+    ObjectBuilder::new()
+        .schema_type(SchemaType::from_iter([Type::Integer, Type::String, Type::Null]))
+        .description(Some("The tag at `path`; null under a key that is no tag, text beyond 2^53 - 1."))
+        .build()
 }
 
 /// Why one turn of a page could not be shown.
