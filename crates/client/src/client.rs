@@ -11,7 +11,7 @@ use tokio::sync::{Semaphore, oneshot};
 use turnkeep_types::{BlobHash, ContextId, TurnId};
 use turnkeep_wire::message::{
     AppendBatch, AppendTurn, AttachFs, BatchAck, ContextHead, CreateContext, GetBefore, GetLast, GetRange,
-    Item, PutBlob, PutBundle, ReadOptions, Subscribe, TurnAck,
+    Item, PutBlob, PutBundle, ReadOptions, SentTurn, Subscribe, TurnAck,
 };
 use turnkeep_wire::{Request, Text};
 
@@ -57,20 +57,15 @@ impl Repeat {
         if key.is_empty() { Self::Unsafe } else { Self::Safe }
     }
 
-    /// The error of a request that had been sent, as its caller should see it.
+    /// The error of a request that had been sent, as its caller should see it. An unavailable server may
+    /// have kept a write that it refused.
     pub(crate) fn explain(self, error: Error) -> Error {
-        match (self, error) {
-            (Self::Unsafe, Error::Lost(lost)) => Error::OutcomeUnknown(lost),
-            (_, error) => error,
-        }
-    }
-
-    /// Whether to try again after this error. An unavailable server may have kept a write that it refused.
-    fn may_repeat(self, error: &Error) -> bool {
-        match self {
-            Self::Safe => error.is_retryable(),
-            Self::Unsafe => matches!(error, Error::Server(error) if error.status == 429),
-        }
+        let unknown = match &error {
+            Error::Lost(_) => true,
+            Error::Server(error) => error.status == 503,
+            _ => false,
+        };
+        if unknown && self == Self::Unsafe { Error::OutcomeUnknown(Box::new(error)) } else { error }
     }
 }
 
@@ -128,17 +123,17 @@ impl Client {
 
     /// The turns nearest to the head, oldest first.
     pub async fn last(&self, get: GetLast) -> Result<Vec<Item>, Error> {
-        self.page(Request::GetLast(get)).await
+        self.page(get.options, Request::GetLast(get)).await
     }
 
     /// The nearest ancestors of a turn, oldest first.
     pub async fn before(&self, get: GetBefore) -> Result<Vec<Item>, Error> {
-        self.page(Request::GetBefore(get)).await
+        self.page(get.options, Request::GetBefore(get)).await
     }
 
     /// The turns of a range of depths on the head's path, oldest first.
     pub async fn range(&self, get: GetRange) -> Result<Vec<Item>, Error> {
-        self.page(Request::GetRange(get)).await
+        self.page(get.options, Request::GetRange(get)).await
     }
 
     /// All turns of a context from its head back to its root, fetched a page at a time.
@@ -187,9 +182,14 @@ impl Client {
         &self.inner.options
     }
 
-    async fn page(&self, request: Request) -> Result<Vec<Item>, Error> {
+    /// Whether what such a read gives is checked against its hash.
+    pub(crate) fn verifies(&self, read: ReadOptions) -> bool {
+        self.inner.options.verify_reads && read.include_payload
+    }
+
+    async fn page(&self, read: ReadOptions, request: Request) -> Result<Vec<Item>, Error> {
         let items: Vec<Item> = self.call(request, Repeat::Safe).await?;
-        if self.inner.options.verify_reads {
+        if self.verifies(read) {
             items.iter().try_for_each(verify::item)?;
         }
         Ok(items)
@@ -199,27 +199,24 @@ impl Client {
     async fn call<T: Answered>(&self, request: Request, repeat: Repeat) -> Result<T, Error> {
         let mut backoff = Backoff::new(self.inner.options.retry);
         loop {
-            let (error, again) = match self.submit(&request, repeat).await {
-                Ok(pending) => match pending.await {
-                    Ok(answer) => return Ok(answer),
-                    Err(error) => {
-                        let again = repeat.may_repeat(&error);
-                        (error, again)
-                    }
-                },
-                // It was never sent, so sending it is no repetition.
-                Err(error) => {
-                    let again = error.is_retryable();
-                    (error, again)
-                }
+            // What was never sent, or has no known outcome, says so itself.
+            let answered = match self.submit(&request, repeat).await {
+                Ok(pending) => pending.await,
+                Err(error) => Err(error),
             };
-            if !again || !backoff.pause().await {
+            let Err(error) = answered else { return answered };
+            if !error.is_retryable() || !backoff.pause().await {
                 return Err(error);
             }
         }
     }
 
-    async fn submit<T: Answered>(&self, request: &Request, repeat: Repeat) -> Result<Pending<T>, Error> {
+    /// Sends a request once; what it gives is awaited for the answer.
+    pub(crate) async fn submit<T: Answered>(
+        &self,
+        request: &Request,
+        repeat: Repeat,
+    ) -> Result<Pending<T>, Error> {
         let permits = self.permits(request_bytes(request)).await?;
         let connection = self.connection().await?;
         let (reply, answer) = oneshot::channel();
@@ -228,7 +225,8 @@ impl Client {
     }
 
     async fn permits(&self, bytes: usize) -> Result<Permits, Error> {
-        let max = self.inner.options.in_flight_bytes_max;
+        let Options { in_flight_bytes_max, request_bytes_max, .. } = self.inner.options;
+        let max = in_flight_bytes_max.min(request_bytes_max);
         if bytes > max {
             return Err(Error::TooLarge { bytes, max });
         }
@@ -267,18 +265,18 @@ fn permits_for(bytes: usize) -> u32 {
     u32::try_from(bytes / BYTES_PER_PERMIT).unwrap_or(u32::MAX).clamp(1, 1 << 28)
 }
 
-/// About what a request takes while it is in flight.
+/// The bytes of a request's parts that may be large: what it takes, but for some fields.
 fn request_bytes(request: &Request) -> usize {
-    const FIELDS: usize = 128;
-    FIELDS
-        + match request {
-            Request::AppendTurn(append) => append.turn.payload.len() + append.key.len(),
-            Request::AppendBatch(append) => {
-                append.turns.iter().map(|turn| turn.payload.len() + FIELDS).sum::<usize>() + append.key.len()
-            }
-            Request::PutBlob(put) => put.bytes.len(),
-            Request::PutBundle(put) => put.json.len(),
-            Request::HasBlobs(hashes) => hashes.len() * 32,
-            _ => 0,
+    let turn = |turn: &SentTurn| turn.payload.len() + turn.type_id.len();
+    match request {
+        Request::CreateContext(create) | Request::ForkContext(create) => {
+            create.key.as_ref().map_or(0, Bytes::len)
         }
+        Request::AppendTurn(append) => turn(&append.turn) + append.key.len(),
+        Request::AppendBatch(append) => append.turns.iter().map(turn).sum::<usize>() + append.key.len(),
+        Request::PutBlob(put) => put.bytes.len(),
+        Request::PutBundle(put) => put.id.len() + put.json.len(),
+        Request::HasBlobs(hashes) => size_of_val(hashes.as_slice()),
+        _ => 0,
+    }
 }

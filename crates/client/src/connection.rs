@@ -12,13 +12,14 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 use turnkeep_wire::message::ItemForm;
-use turnkeep_wire::{Frame, MsgType, Request, Response};
+use turnkeep_wire::{Frame, HEADER_BYTES, MsgType, Request, Response};
 
 use crate::error::{Error, Lost};
+use crate::frames::FrameSender;
 
-/// The outbox keeps a written buffer for the next frames unless it grew beyond this.
+/// A buffer is kept for the next frames unless one made it grow beyond this.
 const SPARE_BYTES_MAX: usize = 1 << 20;
 /// Room asked for at a time when reading; a declared length is never trusted with more.
 const READ_BYTES: usize = 256 << 10;
@@ -28,7 +29,7 @@ pub(crate) enum Waiter {
     /// One answer; the permits are given back with it.
     Reply(oneshot::Sender<Result<Frame, Error>>, Permits),
     /// A subscription's frames. When they are not taken in time the sender is dropped.
-    Stream(mpsc::Sender<Frame>),
+    Stream(FrameSender),
     /// Nobody; the answer is dropped.
     Nobody,
 }
@@ -43,6 +44,7 @@ pub(crate) struct Permits {
 /// What the task needs to know about its bounds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
+    pub(crate) request_bytes_max: usize,
     pub(crate) frame_bytes_max: usize,
     pub(crate) answer_timeout: Duration,
 }
@@ -62,6 +64,7 @@ struct Shared {
 
 struct Outbox {
     bytes: BytesMut,
+    request_bytes_max: usize,
     next_id: u64,
     waiters: HashMap<u64, Waiter>,
     /// How many of the waiters wait for one answer: the ones for which a silent server is a dead one.
@@ -83,6 +86,7 @@ impl Connection {
     {
         let outbox = Outbox {
             bytes: BytesMut::with_capacity(64 << 10),
+            request_bytes_max: bounds.request_bytes_max,
             next_id: 1,
             waiters: HashMap::new(),
             replies: 0,
@@ -94,13 +98,13 @@ impl Connection {
         Self { shared, task }
     }
 
-    /// Queues a request; it is on its way when this returns.
+    /// Queues a request; it is on its way when this returns, unless the server would not take it.
     pub(crate) fn send(&self, waiter: Waiter, request: &Request) -> Result<u64, Error> {
         let mut outbox = self.shared.outbox();
         if let Some(lost) = &outbox.lost {
             return Err(Error::Lost(lost.clone()));
         }
-        let id = outbox.push(waiter, request);
+        let id = outbox.push(waiter, request)?;
         drop(outbox);
         self.shared.wake.notify_one();
         Ok(id)
@@ -176,19 +180,27 @@ fn refusal(frame: Frame) -> Lost {
 }
 
 impl Outbox {
-    fn push(&mut self, waiter: Waiter, request: &Request) -> u64 {
-        let id = self.next_id;
-        self.next_id += 1;
+    /// Adds a request's frame, if it is within the bound.
+    fn push(&mut self, waiter: Waiter, request: &Request) -> Result<u64, Error> {
+        let (id, start) = (self.next_id, self.bytes.len());
         request.encode(id, &mut self.bytes);
+        let (bytes, max) = (self.bytes.len() - start - HEADER_BYTES, self.request_bytes_max);
+        if bytes > max {
+            self.bytes.truncate(start);
+            return Err(Error::TooLarge { bytes, max });
+        }
+        self.next_id += 1;
         self.replies += usize::from(matches!(waiter, Waiter::Reply(..)));
         self.waiters.insert(id, waiter);
-        id
+        Ok(id)
     }
 
     /// Gives up a subscription: its frames have no taker from now on.
     fn cancel(&mut self, id: u64) {
-        if self.waiters.remove(&id).is_some() {
-            self.push(Waiter::Nobody, &Request::Cancel(id));
+        if self.waiters.remove(&id).is_some()
+            && let Err(error) = self.push(Waiter::Nobody, &Request::Cancel(id))
+        {
+            tracing::debug!(id, %error, "a subscription that nobody reads goes on");
         }
     }
 
@@ -237,16 +249,8 @@ async fn read<R: AsyncRead>(reader: R, shared: &Shared, bounds: Bounds) -> Lost 
     let mut reader = std::pin::pin!(reader);
     let mut buffer = BytesMut::with_capacity(READ_BYTES);
     loop {
-        loop {
-            match Frame::take(&mut buffer, bounds.frame_bytes_max) {
-                Ok(Some(answer)) => {
-                    if let Err(lost) = shared.deliver(answer) {
-                        return lost;
-                    }
-                }
-                Ok(None) => break,
-                Err(error) => return error.into(),
-            }
+        if let Err(lost) = take_frames(&mut buffer, bounds.frame_bytes_max, |frame| shared.deliver(frame)) {
+            return lost;
         }
         buffer.reserve(READ_BYTES / 4);
         match reader.read_buf(&mut buffer).await {
@@ -255,6 +259,24 @@ async fn read<R: AsyncRead>(reader: R, shared: &Shared, bounds: Bounds) -> Lost 
             Err(error) => return Lost::io(error),
         };
     }
+}
+
+/// Hands over every whole frame. The memory of a large one goes with it: a buffer that shared it would
+/// keep all of it for the connection's life.
+fn take_frames(
+    buffer: &mut BytesMut,
+    frame_bytes_max: usize,
+    mut deliver: impl FnMut(Frame) -> Result<(), Lost>,
+) -> Result<(), Lost> {
+    let mut largest = 0;
+    while let Some(frame) = Frame::take(buffer, frame_bytes_max)? {
+        largest = largest.max(frame.payload.len());
+        deliver(frame)?;
+    }
+    if largest > SPARE_BYTES_MAX {
+        *buffer = BytesMut::from(&buffer[..]);
+    }
+    Ok(())
 }
 
 /// Ends when requests were unanswered and not one byte came for the whole time-out.
@@ -272,5 +294,38 @@ async fn watch(shared: &Shared, timeout: Duration) -> Lost {
         if silent > TICKS {
             return Lost::Silent(timeout);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use turnkeep_wire::message::encode_blob;
+
+    use super::*;
+
+    /// Whether the buffer still has this room after frames of these sizes, and the beginning of another,
+    /// were read into it.
+    fn keeps(room: usize, sizes: &[usize]) -> bool {
+        let mut buffer = BytesMut::new();
+        for bytes in sizes {
+            encode_blob(&mut buffer, 1, &vec![7; *bytes]);
+        }
+        buffer.extend_from_slice(b"rest");
+        let mut taken = Vec::new();
+        take_frames(&mut buffer, usize::MAX, |frame| {
+            taken.push(frame.payload.len());
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(taken, sizes.iter().map(|bytes| bytes + 4).collect::<Vec<_>>());
+        assert_eq!(&buffer[..], b"rest");
+        buffer.try_reclaim(room)
+    }
+
+    #[test]
+    fn a_large_frame_leaves_no_large_buffer() {
+        assert!(!keeps(SPARE_BYTES_MAX, &[8 << 20]));
+        assert!(!keeps(SPARE_BYTES_MAX, &[8 << 20, 10]));
+        assert!(keeps(READ_BYTES, &[SPARE_BYTES_MAX / 2, 10]), "a smaller one is used again");
     }
 }

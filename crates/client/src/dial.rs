@@ -54,6 +54,7 @@ impl Dialer {
         let stream = TcpStream::connect(&self.addr).await.map_err(|error| self.failed(error))?;
         stream.set_nodelay(true).map_err(|error| self.failed(error))?;
         let bounds = Bounds {
+            request_bytes_max: self.options.request_bytes_max,
             frame_bytes_max: self.options.frame_bytes_max,
             answer_timeout: self.options.timeouts.answer,
         };

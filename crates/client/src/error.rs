@@ -25,11 +25,12 @@ pub enum Error {
     /// The connection ended before the answer came. The request is safe to repeat.
     #[error("the connection was lost: {0}")]
     Lost(Lost),
-    /// The connection ended before the answer to a write without an idempotency key: it may have been carried out.
+    /// A write without an idempotency key was sent, and what came back, a lost connection or a server that
+    /// is unavailable, does not tell whether it was carried out.
     #[error(
-        "the connection was lost ({0}) after the request was sent: it may or may not have been carried out; an idempotency key makes it safe to repeat"
+        "{0}; the request had been sent and may or may not have been carried out: an idempotency key makes it safe to repeat"
     )]
-    OutcomeUnknown(Lost),
+    OutcomeUnknown(Box<Error>),
     /// The server refused the request.
     #[error(transparent)]
     Server(#[from] ServerError),
@@ -55,10 +56,11 @@ pub enum Error {
         /// What came.
         actual: BlobHash,
     },
-    /// The request is larger than this client may hold in flight.
-    #[error("the request has {bytes} bytes, more than the {max} that may be in flight")]
+    /// The request is larger than one that the server takes, or than this client may hold in flight. It was
+    /// not sent.
+    #[error("a request of {bytes} bytes or more is over the limit of {max}")]
     TooLarge {
-        /// Its size.
+        /// Its size, as far as it was counted.
         bytes: usize,
         /// The bound.
         max: usize,
@@ -123,7 +125,7 @@ impl From<&Failure> for ServerError {
 }
 
 impl Error {
-    /// Whether the same request may succeed later. A lost connection counts only where repeating is safe.
+    /// Whether the same request may succeed later, and sending it again cannot carry it out twice.
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Connect { .. } | Self::Lost(_) => true,
@@ -142,6 +144,7 @@ impl Error {
     pub fn code(&self) -> Option<ErrorCode> {
         match self {
             Self::Server(error) | Self::Lost(Lost::Refused(error)) => error.code,
+            Self::OutcomeUnknown(error) => error.code(),
             _ => None,
         }
     }

@@ -28,6 +28,7 @@ pub mod compose;
 mod connection;
 mod dial;
 mod error;
+mod frames;
 mod history;
 mod options;
 mod pending;

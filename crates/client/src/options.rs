@@ -20,12 +20,17 @@ pub struct Options {
     pub in_flight_max: usize,
     /// Bytes of unanswered requests at once; a request that would exceed them waits.
     pub in_flight_bytes_max: usize,
+    /// The longest request, as the server's frame limit counts it. A longer one is refused here: sent, it
+    /// would end the connection for everybody who shares it.
+    pub request_bytes_max: usize,
     /// The longest frame that is accepted from the server.
     pub frame_bytes_max: usize,
     /// Checks every payload and blob that is read against its hash.
     pub verify_reads: bool,
     /// Events that a subscription holds for a reader that is busy. Beyond them it resumes by itself.
     pub subscription_events_max: usize,
+    /// Bytes of such events. A larger event is held alone.
+    pub subscription_bytes_max: usize,
 }
 
 impl Default for Options {
@@ -38,9 +43,11 @@ impl Default for Options {
             retry: Retry::default(),
             in_flight_max: 4096,
             in_flight_bytes_max: 128 << 20,
+            request_bytes_max: 64 << 20,
             frame_bytes_max: 128 << 20,
             verify_reads: false,
             subscription_events_max: 1024,
+            subscription_bytes_max: 64 << 20,
         }
     }
 }

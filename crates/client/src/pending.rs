@@ -44,10 +44,8 @@ impl<T: Answered> Future for Pending<T> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Poll::Ready(answer) = Pin::new(&mut self.answer).poll(context) else { return Poll::Pending };
         let frame = answer.unwrap_or(Err(Error::Lost(Lost::Closed)));
-        Poll::Ready(match frame {
-            Ok(frame) => decode(frame, self.form),
-            Err(error) => Err(self.repeat.explain(error)),
-        })
+        let answer = frame.and_then(|frame| decode(frame, self.form));
+        Poll::Ready(answer.map_err(|error| self.repeat.explain(error)))
     }
 }
 

@@ -2,20 +2,24 @@
 //!
 //! Whatever ends it on the way (a lost connection, a reader too slow for the server or for the queue
 //! here), the next call subscribes again after the last event that was handed out, so the caller sees
-//! every event once. One gap remains: a subscription to "only new" events that is lost before its
-//! first event starts again at the new end.
+//! every event once. A subscription to "only new" events first learns where the feed ends, and from
+//! then on it is one that follows a position: losing it before its first event loses nothing.
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
 use turnkeep_wire::message::{Delivery, Failure, Subscribe};
-use turnkeep_wire::{Frame, Request, Response};
+use turnkeep_wire::{Request, Response};
 
 use crate::backoff::Backoff;
-use crate::client::Client;
+use crate::client::{Client, Repeat};
 use crate::connection::{Connection, Waiter};
-use crate::error::Error;
+use crate::error::{Error, ServerError};
+use crate::frames::{self, FrameReceiver};
+use crate::pending::Answered;
 use crate::verify;
+
+/// A position that no feed reaches: its refusal says where the feed ends.
+const BEYOND_EVERY_END: u64 = u64::MAX - 1;
 
 /// Appends as they happen. Dropping it ends the subscription.
 pub struct Subscription {
@@ -27,7 +31,7 @@ pub struct Subscription {
 }
 
 struct Live {
-    frames: mpsc::Receiver<Frame>,
+    frames: FrameReceiver,
     connection: Arc<Connection>,
     id: u64,
 }
@@ -45,7 +49,7 @@ impl Subscription {
     }
 
     /// Waits for the next append. Fails only when trying again is useless or was tried often enough;
-    /// calling it again tries again.
+    /// calling it again tries again, and goes on behind an append that the server cannot deliver.
     pub async fn next(&mut self) -> Result<Delivery, Error> {
         loop {
             match self.step().await {
@@ -69,7 +73,7 @@ impl Subscription {
     async fn step(&mut self) -> Result<Option<Delivery>, Error> {
         let live = match &mut self.live {
             Some(live) => live,
-            None => self.live.insert(open(&self.client, &self.subscribe).await?),
+            None => self.live.insert(open(&self.client, &mut self.subscribe).await?),
         };
         let Some(frame) = live.frames.recv().await else {
             let lost = live.connection.lost();
@@ -91,7 +95,7 @@ impl Subscription {
     fn deliver(&mut self, caught_up: bool, delivery: Delivery) -> Result<Delivery, Error> {
         self.backoff.reset();
         self.caught_up = caught_up;
-        if self.client.options().verify_reads {
+        if self.client.verifies(self.subscribe.options) {
             verify::item(&delivery.item)?;
         }
         self.subscribe.after = Some(delivery.position);
@@ -99,9 +103,8 @@ impl Subscription {
     }
 
     fn refused(&mut self, failure: &Failure) -> Error {
-        let error = crate::ServerError::from(failure);
-        let resume = error.details.get("resume_after").and_then(serde_json::Value::as_u64);
-        self.subscribe.after = self.subscribe.after.max(resume);
+        let error = ServerError::from(failure);
+        self.subscribe.after = self.subscribe.after.max(position(&error, "resume_after"));
         Error::Server(error)
     }
 
@@ -112,9 +115,38 @@ impl Subscription {
     }
 }
 
-async fn open(client: &Client, subscribe: &Subscribe) -> Result<Live, Error> {
+async fn open(client: &Client, subscribe: &mut Subscribe) -> Result<Live, Error> {
+    if subscribe.after.is_none() {
+        subscribe.after = end_of_feed(client, subscribe).await?;
+    }
     let connection = client.connection().await?;
-    let (sender, frames) = mpsc::channel(client.options().subscription_events_max.max(1));
+    let options = client.options();
+    let (sender, frames) = frames::queue(options.subscription_events_max, options.subscription_bytes_max);
     let id = connection.send(Waiter::Stream(sender), &Request::Subscribe(subscribe.clone()))?;
     Ok(Live { frames, connection, id })
+}
+
+/// The answer to a subscription that cannot be accepted.
+enum Never {}
+
+impl Answered for Never {
+    fn from_response(response: Response) -> Result<Self, Box<Response>> {
+        Err(Box::new(response))
+    }
+}
+
+/// Where the feed ends now; none from a server that does not tell.
+async fn end_of_feed(client: &Client, subscribe: &Subscribe) -> Result<Option<u64>, Error> {
+    let beyond = Subscribe { after: Some(BEYOND_EVERY_END), ..subscribe.clone() };
+    let Err(refused) = client.submit::<Never>(&Request::Subscribe(beyond), Repeat::Safe).await?.await;
+    match refused {
+        Error::Server(error) if error.status == 409 => Ok(position(&error, "last_position")),
+        error => Err(error),
+    }
+}
+
+/// A position among an error's details, where it is text as all ids are.
+fn position(error: &ServerError, name: &str) -> Option<u64> {
+    let value = error.details.get(name)?;
+    value.as_str().map_or_else(|| value.as_u64(), |text| text.parse().ok())
 }

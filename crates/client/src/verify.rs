@@ -16,11 +16,9 @@ pub fn payload(item: &Item) -> Result<Bytes, Error> {
     }
 }
 
-/// Checks an item's payload against its hash; an item without its payload passes.
+/// Checks an item's payload against its hash. For items that were asked for with their payloads: one
+/// that came without is damaged.
 pub fn item(item: &Item) -> Result<(), Error> {
-    if item.payload.is_empty() && item.raw_len > 0 {
-        return Ok(());
-    }
     bytes(item.hash, &payload(item)?)
 }
 
@@ -75,5 +73,9 @@ mod tests {
         assert!(matches!(item(&zstd_item(&raw, 999, packed.clone())), Err(Error::BadPayload { .. })));
         assert!(matches!(item(&zstd_item(b"x", 1000, packed)), Err(Error::HashMismatch { .. })));
         assert!(matches!(item(&zstd_item(&raw, 1000, vec![1, 2, 3])), Err(Error::BadPayload { .. })));
+        let missing = zstd_item(&raw, 1000, Vec::new());
+        assert!(matches!(item(&missing), Err(Error::BadPayload { .. })));
+        let missing = Item { compression: Compression::None, ..missing };
+        assert!(matches!(item(&missing), Err(Error::HashMismatch { .. })));
     }
 }

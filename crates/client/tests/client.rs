@@ -1,6 +1,7 @@
-//! The client against a scripted server: matching, repeating, giving up, resuming, bounds.
+//! The client against a scripted server: matching, repeating, giving up, bounds.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[allow(dead_code, reason = "each test file uses a part of it")]
 mod fake;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,17 +9,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use fake::{Act, Asked, connect, error, options, serve};
-use turnkeep_client::message::{
-    AppendTurn, ContextHead, CreateContext, Delivery, GetLast, Item, ReadOptions, Subscribe, TurnAck,
-};
+use fake::{Act, Asked, connect, context, error, item, options, serve};
+use turnkeep_client::message::{AppendTurn, CreateContext, GetLast, Item, ReadOptions, TurnAck};
 use turnkeep_client::{Client, Error, ErrorCode, Lost, Options, Timeouts, compose};
-use turnkeep_types::{BlobHash, Compression, ContextId, TurnId, TypeRef};
-use turnkeep_wire::{Request, Response, Text};
-
-fn context(number: u64) -> ContextId {
-    ContextId::new(number).unwrap()
-}
+use turnkeep_types::{Compression, TurnId, TypeRef};
+use turnkeep_wire::{Request, Response};
 
 fn append(payload: &str, key: &str) -> AppendTurn {
     let payload = Bytes::copy_from_slice(payload.as_bytes());
@@ -29,31 +24,6 @@ fn append(payload: &str, key: &str) -> AppendTurn {
 fn ack(append: &AppendTurn, turn: u64) -> Response {
     let turn = TurnId::new(turn).unwrap();
     Response::TurnAppended(TurnAck { context: append.context, turn, depth: 0, hash: append.turn.hash })
-}
-
-fn item(number: u64, payload: &[u8]) -> Item {
-    Item {
-        turn: TurnId::new(number).unwrap(),
-        parent: TurnId::new(number - 1),
-        depth: u32::try_from(number - 1).unwrap(),
-        type_id: Text::from("t"),
-        type_version: 1,
-        encoding: 1,
-        compression: Compression::None,
-        raw_len: u32::try_from(payload.len()).unwrap(),
-        hash: BlobHash::of(payload),
-        payload: Bytes::copy_from_slice(payload),
-        extra: None,
-    }
-}
-
-fn delivery(position: u64) -> Response {
-    let delivery = Delivery { position, context: context(1), item: item(position, b"x") };
-    Response::Delivered { caught_up: false, delivery }
-}
-
-fn subscribe(after: u64) -> Subscribe {
-    Subscribe { context: None, after: Some(after), options: ReadOptions::default() }
 }
 
 #[tokio::test]
@@ -119,7 +89,7 @@ async fn errors_that_may_pass_are_retried_where_that_is_safe() {
     for (code, reads, keyeds, plains) in [
         (ErrorCode::TooManyRequests, 4, 4, 4),
         (ErrorCode::Unavailable, 4, 4, 1),
-        (ErrorCode::InsufficientStorage, 4, 4, 1),
+        (ErrorCode::InsufficientStorage, 4, 4, 4),
         (ErrorCode::NotFound, 1, 1, 1),
         (ErrorCode::Conflict, 1, 1, 1),
     ] {
@@ -127,9 +97,22 @@ async fn errors_that_may_pass_are_retried_where_that_is_safe() {
         assert_eq!((tried, failed.code()), (reads, Some(code)));
         assert_eq!(failed.is_retryable(), code.is_retryable());
         assert_eq!(tries(code, keyed).await.0, keyeds, "{code:?} with a key");
-        assert_eq!(tries(code, plain).await.0, plains, "{code:?} without a key");
+        let (tried, failed) = tries(code, plain).await;
+        assert_eq!((tried, failed.code()), (plains, Some(code)), "{code:?} without a key");
+        assert_eq!(failed.is_retryable(), plains > 1, "{code:?} without a key");
         assert_eq!(tries(code, create).await.0, plains, "{code:?} on creation");
     }
+}
+
+#[tokio::test]
+async fn a_write_that_an_unavailable_server_refused_may_have_been_kept() {
+    let addr = serve(|asked: Asked| vec![Act::Send(asked.id, error(ErrorCode::Unavailable))]).await;
+    let client = connect(&addr).await;
+    let plain = client.submit_append(append("a", "")).await.unwrap().await.unwrap_err();
+    assert!(matches!(plain, Error::OutcomeUnknown(_)), "{plain}");
+    assert!(plain.to_string().starts_with("said the fake (503); "), "{plain}");
+    let keyed = client.submit_append(append("a", "k")).await.unwrap().await.unwrap_err();
+    assert!(matches!(keyed, Error::Server(_)), "{keyed}");
 }
 
 #[tokio::test]
@@ -139,60 +122,6 @@ async fn a_wrong_token_is_refused_at_once() {
     let refused = Client::connect(&addr, options).await.err().unwrap();
     assert_eq!(refused.code(), Some(ErrorCode::Unauthorized));
     assert!(!refused.is_retryable());
-}
-
-#[tokio::test]
-async fn a_subscription_resumes_after_what_it_has_seen() {
-    let asked_after = Arc::new(Mutex::new(Vec::new()));
-    let seen = Arc::clone(&asked_after);
-    let addr = serve(move |asked: Asked| {
-        let Request::Subscribe(subscribe) = &asked.request else { return Vec::new() };
-        let after = subscribe.after.unwrap();
-        seen.lock().unwrap().push(after);
-        let accepted = Act::Send(asked.id, Response::Subscribed { caught_up: false });
-        let events = (after + 1..=after + 2).map(|position| Act::Send(asked.id, delivery(position)));
-        std::iter::once(accepted).chain(events).chain([Act::Hangup]).collect()
-    })
-    .await;
-    let mut subscription = connect(&addr).await.subscribe(subscribe(0));
-    for position in 1..=6 {
-        assert_eq!(subscription.next().await.unwrap().position, position);
-    }
-    assert_eq!(*asked_after.lock().unwrap(), [0, 2, 4]);
-}
-
-#[tokio::test]
-async fn a_slow_reader_loses_nothing_and_blocks_nobody() {
-    let addr = serve(move |asked: Asked| match &asked.request {
-        Request::Subscribe(subscribe) => {
-            let after = subscribe.after.unwrap();
-            let accepted = Act::Send(asked.id, Response::Subscribed { caught_up: false });
-            let events = (after + 1..=20).map(|position| Act::Send(asked.id, delivery(position)));
-            std::iter::once(accepted).chain(events).collect()
-        }
-        Request::GetHead(context) => {
-            let head = ContextHead { context: *context, head: None, depth: 0 };
-            vec![Act::Send(asked.id, Response::Head(head))]
-        }
-        Request::Cancel(_) => vec![Act::Send(asked.id, Response::Cancelled)],
-        other => panic!("{other:?}"),
-    })
-    .await;
-    let client = Client::connect(&addr, Options { subscription_events_max: 3, ..options() }).await.unwrap();
-    let mut subscription = client.subscribe(subscribe(0));
-    for position in 1..=20 {
-        assert_eq!(subscription.next().await.unwrap().position, position);
-        // The connection serves other requests while the subscription's queue is full.
-        client.head(context(1)).await.unwrap();
-    }
-    assert_eq!(subscription.position(), Some(20));
-}
-
-#[tokio::test]
-async fn a_subscription_that_the_server_refuses_for_good_ends() {
-    let addr = serve(|asked: Asked| vec![Act::Send(asked.id, error(ErrorCode::NotFound))]).await;
-    let mut subscription = connect(&addr).await.subscribe(subscribe(0));
-    assert_eq!(subscription.next().await.unwrap_err().code(), Some(ErrorCode::NotFound));
 }
 
 #[tokio::test]
@@ -254,6 +183,24 @@ async fn no_more_than_the_bound_is_in_flight() {
 }
 
 #[tokio::test]
+async fn a_request_over_the_servers_limit_is_refused_before_it_is_sent() {
+    // A frame of one turn without key has 77 bytes besides its payload, the type's name included.
+    let frame = |bytes: usize| append(&"x".repeat(bytes - 77), "");
+    let addr = serve(|asked: Asked| match &asked.request {
+        Request::AppendTurn(append) => vec![Act::Send(asked.id, ack(append, asked.connection as u64))],
+        other => panic!("{other:?}"),
+    })
+    .await;
+    let client = Client::connect(&addr, Options { request_bytes_max: 4096, ..options() }).await.unwrap();
+    for (bytes, counted) in [(4097, 4097), (10_000, 10_000 - 76)] {
+        let refused = client.append(frame(bytes)).await.unwrap_err();
+        let is_counted = matches!(refused, Error::TooLarge { bytes, max: 4096 } if bytes == counted);
+        assert!(is_counted && !refused.is_retryable(), "{refused}");
+    }
+    assert_eq!(client.append(frame(4096)).await.unwrap().turn.get(), 1, "on the first connection");
+}
+
+#[tokio::test]
 async fn history_pages_back_to_the_root() {
     let addr = serve(|asked: Asked| {
         let Request::GetBefore(get) = &asked.request else { panic!("only pages are asked for") };
@@ -271,17 +218,22 @@ async fn history_pages_back_to_the_root() {
     assert_eq!(turns, [7, 6, 5, 4, 3, 2, 1]);
 }
 
-#[tokio::test]
-async fn damaged_payloads_are_noticed_when_asked_to() {
-    let addr = serve(|asked: Asked| {
-        let damaged = Item { payload: Bytes::from_static(b"y"), ..item(1, b"x") };
-        vec![Act::Send(asked.id, Response::Last(vec![damaged]))]
-    })
-    .await;
-    let get = GetLast { context: context(1), limit: 1, options: ReadOptions::default() };
-    let client = connect(&addr).await;
-    assert_eq!(client.last(get.clone()).await.unwrap().len(), 1);
+/// The newest turn of a server that answers with `answer`, read by a client that verifies.
+async fn verified(answer: Item, include_payload: bool) -> Result<Vec<Item>, Error> {
+    let addr =
+        serve(move |asked: Asked| vec![Act::Send(asked.id, Response::Last(vec![answer.clone()]))]).await;
     let client = Client::connect(&addr, Options { verify_reads: true, ..options() }).await.unwrap();
-    let noticed = client.last(get).await.unwrap_err();
-    assert!(matches!(noticed, Error::HashMismatch { .. }), "{noticed}");
+    let options = ReadOptions { include_payload, ..ReadOptions::default() };
+    client.last(GetLast { context: context(1), limit: 1, options }).await
+}
+
+#[tokio::test]
+async fn damaged_and_missing_payloads_are_noticed_when_they_were_asked_for() {
+    let damaged = Item { payload: Bytes::from_static(b"y"), ..item(1, b"x") };
+    let missing = Item { payload: Bytes::new(), ..item(1, b"x") };
+    for noticed in [verified(damaged, true).await, verified(missing.clone(), true).await] {
+        assert!(matches!(noticed, Err(Error::HashMismatch { .. })), "{noticed:?}");
+    }
+    assert_eq!(verified(missing.clone(), false).await.unwrap(), [missing]);
+    assert_eq!(verified(item(1, b""), true).await.unwrap().len(), 1, "an empty payload is all there");
 }

@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use turnkeep_client::message::{Failure, Welcome};
+use turnkeep_client::message::{Failure, Item, Welcome};
 use turnkeep_client::{Client, ErrorCode, Options, Retry};
-use turnkeep_types::Limits;
-use turnkeep_wire::{ErrorBody, Frame, Request, Response};
+use turnkeep_types::{BlobHash, Compression, ContextId, Limits, TurnId};
+use turnkeep_wire::{ErrorBody, Frame, Request, Response, Text};
 
 /// What the fake does next on a connection.
 pub(crate) enum Act {
@@ -38,6 +38,7 @@ pub(crate) async fn serve(script: impl FnMut(Asked) -> Vec<Act> + Send + 'static
     tokio::spawn(async move {
         for connection in 1.. {
             let (stream, _) = listener.accept().await.unwrap();
+            stream.set_nodelay(true).unwrap();
             tokio::spawn(talk(stream, connection, Arc::clone(&script)));
         }
     });
@@ -79,11 +80,16 @@ async fn talk(mut stream: TcpStream, connection: usize, script: Script) {
 
 /// An error response.
 pub(crate) fn error(code: ErrorCode) -> Response {
-    let body = ErrorBody {
-        code: code.word().into(),
-        message: "said the fake".into(),
-        details: serde_json::Map::new(),
-    };
+    error_with(code, serde_json::Map::new())
+}
+
+/// An error response with a position among its details, as the server writes it.
+pub(crate) fn error_at(code: ErrorCode, name: &str, position: u64) -> Response {
+    error_with(code, serde_json::Map::from_iter([(name.to_owned(), position.to_string().into())]))
+}
+
+fn error_with(code: ErrorCode, details: serde_json::Map<String, serde_json::Value>) -> Response {
+    let body = ErrorBody { code: code.word().into(), message: "said the fake".into(), details };
     let detail = serde_json::to_string(&body).unwrap();
     Response::Error(Failure { status: code.status().into(), detail: detail.into() })
 }
@@ -96,4 +102,25 @@ pub(crate) fn options() -> Options {
 
 pub(crate) async fn connect(addr: &str) -> Client {
     Client::connect(addr, options()).await.unwrap()
+}
+
+pub(crate) fn context(number: u64) -> ContextId {
+    ContextId::new(number).unwrap()
+}
+
+/// A turn as the server sends it, the child of the one before.
+pub(crate) fn item(number: u64, payload: &[u8]) -> Item {
+    Item {
+        turn: TurnId::new(number).unwrap(),
+        parent: TurnId::new(number - 1),
+        depth: u32::try_from(number - 1).unwrap(),
+        type_id: Text::from("t"),
+        type_version: 1,
+        encoding: 1,
+        compression: Compression::None,
+        raw_len: u32::try_from(payload.len()).unwrap(),
+        hash: BlobHash::of(payload),
+        payload: Bytes::copy_from_slice(payload),
+        extra: None,
+    }
 }

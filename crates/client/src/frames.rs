@@ -1,0 +1,98 @@
+//! The frames of one subscription, on their way from the connection to the subscription's reader.
+//!
+//! The queue is bounded in frames and in bytes of payload, and the connection never waits for it: what
+//! does not fit is refused. Invariant: an empty queue takes any one frame, so a reader that resumes
+//! after every refusal still gets on.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use turnkeep_wire::Frame;
+
+/// The connection's end. Dropping it ends the reader's once that is empty.
+pub(crate) struct FrameSender {
+    frames: mpsc::Sender<Held>,
+    room: Arc<Semaphore>,
+    bytes_max: u32,
+}
+
+/// The reader's end.
+pub(crate) struct FrameReceiver {
+    frames: mpsc::Receiver<Held>,
+}
+
+/// A frame and its part of the room.
+struct Held {
+    frame: Frame,
+    _room: OwnedSemaphorePermit,
+}
+
+/// The frame does not fit, or nobody will take it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Refused;
+
+/// A queue for so many deliveries with so many bytes, and for the acceptance before them.
+pub(crate) fn queue(events_max: usize, bytes_max: usize) -> (FrameSender, FrameReceiver) {
+    let bytes_max = u32::try_from(bytes_max).unwrap_or(u32::MAX).max(1);
+    let (sender, receiver) = mpsc::channel(events_max.clamp(1, Semaphore::MAX_PERMITS - 1) + 1);
+    let room = Arc::new(Semaphore::new(bytes_max as usize));
+    (FrameSender { frames: sender, room, bytes_max }, FrameReceiver { frames: receiver })
+}
+
+impl FrameSender {
+    /// Hands a frame over if there is room for it.
+    pub(crate) fn try_send(&self, frame: Frame) -> Result<(), Refused> {
+        let bytes = frame.header.len.min(self.bytes_max);
+        let room = Arc::clone(&self.room).try_acquire_many_owned(bytes).map_err(|_| Refused)?;
+        self.frames.try_send(Held { frame, _room: room }).map_err(|_| Refused)
+    }
+}
+
+impl FrameReceiver {
+    /// The next frame; none when the connection has given the subscription up.
+    pub(crate) async fn recv(&mut self) -> Option<Frame> {
+        self.frames.recv().await.map(|held| held.frame)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use turnkeep_wire::Header;
+
+    use super::*;
+
+    fn frame(bytes: u32) -> Frame {
+        let header = Header { len: bytes, msg_type: 14, flags: 0, req_id: 1 };
+        Frame { header, payload: Bytes::from(vec![0; bytes as usize]) }
+    }
+
+    /// How many of these frames an empty queue takes, after an acceptance.
+    fn check(events_max: usize, bytes_max: usize, sizes: &[u32], expect: usize) {
+        let (sender, _receiver) = queue(events_max, bytes_max);
+        sender.try_send(frame(0)).unwrap();
+        let taken = sizes.iter().take_while(|bytes| sender.try_send(frame(**bytes)).is_ok()).count();
+        assert_eq!(taken, expect, "{sizes:?} into {events_max} events and {bytes_max} bytes");
+    }
+
+    #[test]
+    fn a_queue_is_full_by_frames_or_by_bytes_and_takes_at_least_one() {
+        check(3, 100, &[10, 10, 10, 10], 3);
+        check(9, 100, &[50, 50, 1], 2);
+        check(9, 100, &[1000, 1], 1);
+        check(9, 100, &[1, 1000], 1);
+        check(0, 0, &[1000, 1000], 1);
+    }
+
+    #[tokio::test]
+    async fn room_comes_back_when_a_frame_is_taken() {
+        let (sender, mut receiver) = queue(9, 10);
+        sender.try_send(frame(10)).unwrap();
+        assert_eq!(sender.try_send(frame(1)), Err(Refused));
+        assert_eq!(receiver.recv().await, Some(frame(10)));
+        sender.try_send(frame(10)).unwrap();
+        drop(sender);
+        assert_eq!(receiver.recv().await, Some(frame(10)));
+        assert_eq!(receiver.recv().await, None);
+    }
+}
