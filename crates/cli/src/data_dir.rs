@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
+use turnkeep_journal::{DataDirLock, LockError};
 
 use crate::failure::Failure;
 
@@ -91,6 +92,16 @@ impl DataDir {
         serde_json::from_slice(&bytes).ok()
     }
 
+    /// The note of the process that holds the directory's lock. The note of a killed server outlives it,
+    /// and where that one listened, the server of another store may listen now.
+    pub(crate) fn holders_note(&self) -> Option<ServerNote> {
+        let note = self.note()?;
+        match DataDirLock::acquire(&self.path) {
+            Err(LockError::Held { pid, .. }) if pid == note.pid.to_string() => Some(note),
+            _ => None,
+        }
+    }
+
     /// Leaves a note.
     pub(crate) fn leave_note(&self, note: &ServerNote) -> Result<()> {
         let path = self.note_path();
@@ -101,10 +112,13 @@ impl DataDir {
         write().with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// Takes the note away.
+    /// Takes the note away, if there is one.
     pub(crate) fn remove_note(&self) {
-        if let Err(error) = fs::remove_file(self.note_path()) {
-            tracing::debug!(%error, "the note of the running server was not there");
+        match fs::remove_file(self.note_path()) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                tracing::warn!(%error, "the note of a server cannot be taken away");
+            }
+            _ => {}
         }
     }
 
@@ -168,5 +182,20 @@ mod tests {
         assert_eq!(mode(&dir.path().join("run/server.json")), 0o600);
         dir.remove_note();
         assert_eq!(dir.note(), None);
+    }
+
+    #[test]
+    fn only_the_note_of_the_locks_holder_is_believed() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = DataDir::new(temp.path());
+        let here = std::process::id();
+        let note =
+            |pid| ServerNote { pid, http: "127.0.0.1:2".into(), tcp: "127.0.0.1:3".into(), tls_cert: None };
+        dir.leave_note(&note(here)).unwrap();
+        assert_eq!(dir.holders_note(), None, "nobody holds the lock");
+        let _lock = DataDirLock::acquire(dir.path()).unwrap();
+        assert_eq!(dir.holders_note(), Some(note(here)));
+        dir.leave_note(&note(here + 1)).unwrap();
+        assert_eq!(dir.holders_note(), None, "another process wrote the note");
     }
 }

@@ -13,6 +13,7 @@ use turnkeep_types::{Clock, Timestamp};
 use crate::config::Config;
 use crate::data_dir::{DataDir, random_bytes};
 use crate::failure::Failure;
+use crate::session::server_on;
 
 /// An open store and its server.
 pub(crate) struct Local {
@@ -117,16 +118,21 @@ fn server_config(config: &Config) -> ServerConfig {
     }
 }
 
-/// Takes the directory for this process alone.
+/// Takes the directory for this process alone. A note that is there was left by a killed server.
 pub(crate) async fn lock(dir: &DataDir) -> Result<DataDirLock> {
     match DataDirLock::acquire(dir.path()) {
-        Ok(lock) => Ok(lock),
+        Ok(lock) => {
+            dir.remove_note();
+            Ok(lock)
+        }
         Err(error) => {
-            let hint = match dir.note() {
-                Some(note) if note.is_alive().await => {
+            let hint = match server_on(dir).await {
+                Some(note) => {
                     format!("its server listens on {}: other commands reach it by themselves", note.http)
                 }
-                _ => "wait for the other command to end, or use another directory with --data DIR".to_owned(),
+                None => {
+                    "wait for the other command to end, or use another directory with --data DIR".to_owned()
+                }
             };
             Err(Failure::new(error.to_string()).hint(hint).into())
         }

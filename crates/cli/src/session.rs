@@ -68,10 +68,7 @@ impl Session {
 
     /// The server that runs on the data directory, if one does.
     async fn running(config: &Config, dir: &DataDir) -> Result<Option<Self>> {
-        let Some(note) = dir.note() else { return Ok(None) };
-        if !note.is_alive().await {
-            return Ok(None);
-        }
+        let Some(note) = server_on(dir).await else { return Ok(None) };
         let token = match &config.token.value {
             Some(token) => Some(token.clone()),
             None => dir.token()?,
@@ -108,13 +105,11 @@ fn note_target(note: &ServerNote, token: Option<String>, ca: Option<PathBuf>) ->
     Target::parse(&note.http, token, ca)
 }
 
-impl ServerNote {
-    /// Whether somebody listens where the note says. A killed server leaves its note behind.
-    pub(crate) async fn is_alive(&self) -> bool {
-        let proc = PathBuf::from(format!("/proc/{}", self.pid));
-        let process = proc.exists() || !Path::new("/proc/self").exists();
-        process && tokio::net::TcpStream::connect(&self.http).await.is_ok()
-    }
+/// The server that holds the directory and listens where its note says, if there is one.
+pub(crate) async fn server_on(dir: &DataDir) -> Option<ServerNote> {
+    let note = dir.holders_note()?;
+    let dialled = tokio::net::TcpStream::connect(&note.http).await;
+    dialled.is_ok().then_some(note)
 }
 
 /// Reads a file, or standard input for `-`.

@@ -89,6 +89,25 @@ fn what_a_killed_server_acknowledged_is_there() {
 }
 
 #[test]
+fn a_note_that_a_killed_server_left_leads_nowhere() {
+    let other = Sandbox::new();
+    let server = other.up(&["--no-auth"]);
+    let sandbox = Sandbox::new().with_turns();
+    let stale = std::fs::read(other.data().join("run/server.json")).unwrap();
+    let path = sandbox.data().join("run/server.json");
+    std::fs::create_dir(sandbox.data().join("run")).unwrap();
+    std::fs::write(&path, &stale).unwrap();
+    let lock = turnkeep_journal::DataDirLock::acquire(&sandbox.data()).unwrap();
+    let busy = sandbox.output(&["stats"], b"");
+    let said = String::from_utf8(busy.stderr).unwrap();
+    assert!(said.contains(&format!("in use by another process (pid {})", std::process::id())), "{said}");
+    drop(lock);
+    assert_eq!(sandbox.json(&["stats", "--json"], "")["turns"], 2, "its own store, not the other one");
+    assert!(!path.exists(), "whoever takes the directory takes the note away");
+    assert!(server.terminate().success());
+}
+
+#[test]
 fn follow_shows_the_newest_turns_and_then_what_comes() {
     let sandbox = Sandbox::new();
     let _server = sandbox.up(&[]);

@@ -11,6 +11,7 @@ use super::App;
 use crate::data_dir::DataDir;
 use crate::failure::Unsound;
 use crate::output::Style;
+use crate::session::server_on;
 
 /// Check the data directory, the machine and the server
 ///
@@ -74,7 +75,7 @@ impl Finding {
 pub(crate) async fn run(_: &Args, app: &mut App) -> Result<()> {
     let config = app.config()?;
     let dir = DataDir::new(&config.data.value);
-    let running = server::running(&dir).await;
+    let running = server_on(&dir).await;
     let mut findings = vec![directory::permissions(&dir), directory::token(&dir)];
     findings.push(directory::lock(&dir, running.is_some()));
     findings.push(server::reachable(&config, &dir, running.as_ref()).await);

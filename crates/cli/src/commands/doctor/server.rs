@@ -10,12 +10,6 @@ use crate::data_dir::{DataDir, ServerNote};
 use crate::http::Call;
 use crate::session::{Need, Session};
 
-/// The server that runs on the directory, if one does.
-pub(super) async fn running(dir: &DataDir) -> Option<ServerNote> {
-    let note = dir.note()?;
-    note.is_alive().await.then_some(note)
-}
-
 /// A server that should answer does.
 pub(super) async fn reachable(config: &Config, dir: &DataDir, running: Option<&ServerNote>) -> Finding {
     const CHECK: &str = "server";
