@@ -127,6 +127,24 @@ fn follow_shows_the_newest_turns_and_then_what_comes() {
 }
 
 #[test]
+fn follow_shows_what_was_appended_while_the_server_was_away() {
+    let sandbox = Sandbox::new();
+    let server = sandbox.up(&[]);
+    let sandbox = sandbox.with_turns();
+    let mut follow = sandbox.command(&["log", "1", "--follow", "--oneline", "-n", "1"]).spawn().unwrap();
+    let mut lines = BufReader::new(follow.stdout.take().unwrap()).lines();
+    let mut next = || lines.next().unwrap().unwrap();
+    assert_eq!(next(), "2 com.example.Message@1 role=assistant text=Rayleigh scattering.");
+    let (tcp, http) = (server.said["tcp"].clone(), server.said["http"].clone());
+    server.kill();
+    sandbox.transcript("append 1 --msgpack - < 1");
+    let _server = sandbox.up_at(tcp.as_str().unwrap(), http.as_str().unwrap());
+    assert_eq!(next(), "3 (no type) 49");
+    follow.kill().unwrap();
+    follow.wait().unwrap();
+}
+
+#[test]
 fn strict_types_and_no_auth_do_what_they_say() {
     let sandbox = Sandbox::new();
     let server = sandbox.up(&["--strict-types", "--no-auth"]);
