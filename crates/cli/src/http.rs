@@ -14,6 +14,7 @@ use hyper::client::conn::http1::SendRequest;
 use hyper::header::{AUTHORIZATION, HOST};
 use hyper::{Method, Request, Response, StatusCode};
 use serde_json::Value;
+use turnkeep_types::TurnId;
 
 pub(crate) use connect::Target;
 pub(crate) use events::EventStream;
@@ -166,6 +167,8 @@ pub(crate) struct Refused {
     pub(crate) code: String,
     /// The server's sentence.
     pub(crate) message: String,
+    /// What it is about, by name.
+    pub(crate) details: Value,
 }
 
 impl Refused {
@@ -177,7 +180,15 @@ impl Refused {
         };
         let code = field("code").unwrap_or_else(|| status.as_u16().to_string());
         let message = field("message").unwrap_or_else(|| format!("the server answered {status}"));
-        Self { status, code, message }
+        let details = parsed.as_ref().and_then(|body| body.pointer("/error/details")).cloned();
+        Self { status, code, message, details: details.unwrap_or_default() }
+    }
+
+    /// The turn that was lost to damage of the log, if that is why.
+    pub(crate) fn lost_turn(error: &anyhow::Error) -> Option<TurnId> {
+        let refused = error.downcast_ref::<Self>().filter(|refused| refused.status.as_u16() == 500)?;
+        let of_a_blob = refused.details.get("hash").is_some();
+        refused.details.get("turn_id").filter(|_| !of_a_blob)?.as_str()?.parse().ok()
     }
 
     /// What the person may do about it.

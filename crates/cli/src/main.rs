@@ -7,6 +7,7 @@ mod commands;
 mod config;
 mod data_dir;
 mod failure;
+mod fresh_dir;
 mod http;
 mod local;
 mod names;
@@ -66,7 +67,7 @@ pub(crate) struct Cli {
 fn main() -> ExitCode {
     let matches = command_line().get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    start_log(cli.verbose);
+    start_log(cli.verbose, matches!(cli.command, commands::Command::Up(_)));
     let no_color = process_environment("NO_COLOR").is_some();
     let reach = ReachFlags { data: data_dir_flag(&matches), ..cli.reach };
     let mut app = App { reach, out: Output::stdout(cli.json, cli.color, no_color) };
@@ -98,10 +99,12 @@ fn data_dir_flag(matches: &ArgMatches) -> Option<PathBuf> {
     inner.or_else(|| matches.try_get_one::<PathBuf>(DATA_DIR).ok().flatten().cloned())
 }
 
-/// Logs to standard error: warnings, or what `TURNKEEP_LOG` or `--verbose` asks for.
-fn start_log(verbose: u8) {
+/// Logs to standard error: warnings, or what `TURNKEEP_LOG` or `--verbose` asks for. What goes wrong in
+/// the server inside a command, the command says itself.
+fn start_log(verbose: u8, serves: bool) {
     let level = match verbose {
-        0 => "warn",
+        0 if serves => "warn",
+        0 => "warn,turnkeep_server=off,turnkeep_store=off,turnkeep_journal=off",
         1 => "info",
         _ => "debug",
     };

@@ -9,12 +9,13 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use serde_json::Value;
 use turnkeep_client::{Client, Options, Tls};
 
 use crate::config::Config;
 use crate::data_dir::{DataDir, ServerNote};
 use crate::failure::Failure;
-use crate::http::{Http, Target};
+use crate::http::{Call, Http, Target};
 use crate::local::Local;
 
 /// The largest file or standard input that a command reads into memory.
@@ -33,7 +34,8 @@ pub(crate) enum Need {
 pub(crate) struct Session {
     /// The gateway.
     pub(crate) http: Http,
-    binary: String,
+    /// Where the binary protocol is, if that is known without asking.
+    binary: Option<String>,
     local: Option<Local>,
 }
 
@@ -50,9 +52,29 @@ impl Session {
         if need == Need::Read && !dir.is_store() {
             return Err(dir.missing());
         }
-        let local = Local::start(config, &dir).await?;
+        let local = match Local::start(config, &dir).await {
+            Ok(local) => local,
+            // A server may have started meanwhile.
+            Err(error) => return Self::running(config, &dir).await?.ok_or(error),
+        };
         let target = Target::parse(&local.http_addr().to_string(), Some(local.token().to_owned()), None)?;
-        Ok(Self { http: Http::new(target), binary: local.tcp_addr().to_string(), local: Some(local) })
+        Ok(Self { http: Http::new(target), binary: Some(local.tcp_addr().to_string()), local: Some(local) })
+    }
+
+    /// Finds the store's server, for a command that would keep the directory from everybody else.
+    pub(crate) async fn served(config: &Config) -> Result<Self> {
+        let dir = DataDir::new(&config.data.value);
+        if let Some(address) = &config.server.value {
+            return Self::named(config, &dir, address);
+        }
+        if !dir.is_store() {
+            return Err(dir.missing());
+        }
+        let running = Self::running(config, &dir).await?;
+        running.ok_or_else(|| {
+            let failure = Failure::new(format!("no server runs on {}", dir.path().display()));
+            failure.hint("start one with `turnkeep up`: what is appended comes through it").into()
+        })
     }
 
     /// The server that the person named.
@@ -62,8 +84,7 @@ impl Session {
             None => dir.token()?,
         };
         let target = Target::parse(address, token, config.tls_ca.value.clone())?;
-        let binary = target.at_port(config.listen.value.port());
-        Ok(Self { http: Http::new(target), binary, local: None })
+        Ok(Self { http: Http::new(target), binary: None, local: None })
     }
 
     /// The server that runs on the data directory, if one does.
@@ -74,20 +95,36 @@ impl Session {
             None => dir.token()?,
         };
         let target = note_target(&note, token, config.tls_ca.value.clone())?;
-        Ok(Some(Self { http: Http::new(target), binary: note.tcp, local: None }))
+        Ok(Some(Self { http: Http::new(target), binary: Some(note.tcp), local: None }))
     }
 
     /// A client of the binary protocol of the same server.
-    pub(crate) async fn client(&self) -> Result<Client> {
+    pub(crate) async fn client(&mut self) -> Result<Client> {
+        let binary = match &self.binary {
+            Some(binary) => binary.clone(),
+            None => self.ask_binary().await?,
+        };
         let target = self.http.target();
         let tls = target.ca().map(|ca| Tls { ca_file: ca.to_owned(), server_name: None });
         let token = target.token().map(str::to_owned);
         let options = Options { token, tls, tag: "turnkeep-cli".to_owned(), ..Options::default() };
-        Client::connect(&self.binary, options).await.map_err(|error| {
+        Client::connect(&binary, options).await.map_err(|error| {
             Failure::new(error.to_string())
-                .hint("the binary port is taken from the running server, or from --listen and TURNKEEP_LISTEN with --server")
+                .hint("the server says that its binary port is there: check that it can be reached from here")
                 .into()
         })
+    }
+
+    /// Where the named server says that its binary port is, on the host at which it was named.
+    async fn ask_binary(&mut self) -> Result<String> {
+        let stats = self.http.json(Call::get("/v1/stats")).await?;
+        let said = stats.get("tcp_addr").and_then(Value::as_str).unwrap_or_default();
+        let port = said.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
+        let port = port.ok_or_else(|| {
+            Failure::new("the server does not say where its binary port is")
+                .hint("run the command on the server's machine, with --data instead of --server")
+        })?;
+        Ok(self.http.target().at_port(port))
     }
 
     /// Ends the command's own server, if it has one.
