@@ -1,8 +1,9 @@
 //! The data directory as the command line knows it: its permissions, its token, and the note that a
 //! running server leaves there.
 //!
-//! The directory is its owner's alone (0700), and so are the token and the note (0600). Both are
-//! written beside their place and renamed, so a reader finds a whole file or none.
+//! A directory that is made here is its owner's alone (0700); one that was there keeps its mode. The
+//! token and the note are their owner's alone (0600) in either. Both are written beside their place
+//! and renamed, so a reader finds a whole file or none.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -88,7 +89,7 @@ impl DataDir {
         Ok(())
     }
 
-    /// Makes the directory, for its owner alone.
+    /// Makes the directory, for its owner alone, unless it is there: whoever made it chose its mode.
     pub(crate) fn create(&self) -> Result<()> {
         private_dir(&self.path).with_context(|| format!("cannot create {}", self.path.display()))
     }
@@ -224,6 +225,17 @@ mod tests {
         assert_eq!(mode(&dir.path().join("run/server.json")), 0o600);
         dir.remove_note();
         assert_eq!(dir.note(), None);
+    }
+
+    #[test]
+    fn a_directory_that_was_there_keeps_its_mode_and_what_is_made_in_it_is_private() {
+        let temp = tempfile::tempdir().unwrap();
+        fs::set_permissions(temp.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let dir = DataDir::new(temp.path());
+        dir.create().unwrap();
+        dir.ensure_token().unwrap();
+        assert_eq!(mode(dir.path()), 0o755);
+        assert_eq!(mode(&dir.path().join("token")), 0o600);
     }
 
     #[test]

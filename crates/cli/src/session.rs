@@ -6,6 +6,7 @@
 //! directory's own token, and ends with the command.
 
 use std::io::Read;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -118,9 +119,7 @@ impl Session {
     /// Where the named server says that its binary port is, on the host at which it was named.
     async fn ask_binary(&mut self) -> Result<String> {
         let stats = self.http.json(Call::get("/v1/stats")).await?;
-        let said = stats.get("tcp_addr").and_then(Value::as_str).unwrap_or_default();
-        let port = said.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
-        let port = port.ok_or_else(|| {
+        let port = binary_port(&stats).ok_or_else(|| {
             Failure::new("the server does not say where its binary port is")
                 .hint("run the command on the server's machine, with --data instead of --server")
         })?;
@@ -142,11 +141,22 @@ fn note_target(note: &ServerNote, token: Option<String>, ca: Option<PathBuf>) ->
     Target::parse(&note.http, token, ca)
 }
 
+/// The port of the binary protocol among a server's counters.
+fn binary_port(stats: &Value) -> Option<u16> {
+    let addr = stats.get("tcp_addr")?.as_str()?.parse::<SocketAddr>();
+    addr.ok().map(|addr| addr.port())
+}
+
 /// The server that holds the directory and listens where its note says, if there is one.
 pub(crate) async fn server_on(dir: &DataDir) -> Option<ServerNote> {
     let note = dir.holders_note()?;
     let dialled = tokio::net::TcpStream::connect(&note.http).await;
     dialled.is_ok().then_some(note)
+}
+
+/// What a person calls a file, or standard input for `-`.
+pub(crate) fn input_name(path: &Path) -> String {
+    if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
 }
 
 /// Reads a file, or standard input for `-`.
@@ -157,9 +167,27 @@ pub(crate) fn read_input(path: &Path) -> Result<Vec<u8>> {
     } else {
         std::fs::File::open(path).and_then(|file| file.take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes))
     };
-    read.with_context(|| format!("cannot read {}", path.display()))?;
+    read.with_context(|| format!("cannot read {}", input_name(path)))?;
     if bytes.len() as u64 > INPUT_BYTES_MAX {
-        return Err(Failure::new(format!("{} is larger than {INPUT_BYTES_MAX} bytes", path.display())).into());
+        return Err(Failure::new(format!("{} is larger than {INPUT_BYTES_MAX} bytes", input_name(path))).into());
     }
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_binary_port_is_the_one_that_the_server_tells() {
+        fn check(stats: &Value, expect: Option<u16>) {
+            assert_eq!(binary_port(stats), expect, "{stats}");
+        }
+        check(&json!({ "tcp_addr": "127.0.0.1:7001" }), Some(7001));
+        check(&json!({ "tcp_addr": "[::]:7002" }), Some(7002));
+        check(&json!({ "tcp_addr": "somewhere" }), None);
+        check(&json!({ "turns": 1 }), None);
+    }
 }

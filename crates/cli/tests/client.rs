@@ -115,3 +115,27 @@ async fn a_killed_server_loses_nothing_and_keyed_appends_go_on() {
     seen.dedup();
     assert_eq!(seen.len(), 21);
 }
+
+#[tokio::test]
+async fn only_new_events_begin_where_the_feed_ended_when_it_was_followed() {
+    let sandbox = Sandbox::new();
+    let server = sandbox.up(&[]);
+    let client = connect(&sandbox, &server).await;
+    let context = client.create_context(CreateContext::default()).await.unwrap().context;
+    client.append(keyed(context, "before", "")).await.unwrap();
+    let mut events = client.subscribe(Subscribe { context: Some(context), after: None, options: EVERYTHING });
+    while events.position().is_none() {
+        tokio::select! {
+            biased;
+            event = events.next() => panic!("nothing was appended: {event:?}"),
+            head = client.head(context) => drop(head.unwrap()),
+        }
+    }
+    assert_eq!(events.position(), Some(2));
+    let (tcp, http) = (server.said["tcp"].clone(), server.said["http"].clone());
+    server.kill();
+    let server = sandbox.up_at(tcp.as_str().unwrap(), http.as_str().unwrap());
+    let other = connect(&sandbox, &server).await;
+    let appended = other.append(keyed(context, "meanwhile", "")).await.unwrap();
+    assert_eq!(events.next().await.unwrap().item.turn, appended.turn);
+}

@@ -36,6 +36,11 @@ fn up_says_where_it_is_and_commands_find_it() {
     let elsewhere = Sandbox::new();
     let named = ["--server", server.http(), "--token", token.trim(), "stats", "--json"];
     assert_eq!(elsewhere.json(&named, "")["turns"], 2);
+    let graph = ["--server", server.http(), "--token", token.trim(), "log", "1", "--graph", "--oneline"];
+    let graph =
+        elsewhere.command(&graph).env("TURNKEEP_LISTEN", server.said["tcp"].as_str().unwrap()).output();
+    let graph = String::from_utf8(graph.unwrap().stdout).unwrap();
+    assert_eq!(graph.lines().count(), 2, "{graph}");
     let refused = elsewhere.output(&["--server", server.http(), "--token", "wrong", "stats"], b"");
     let refused = String::from_utf8(refused.stderr).unwrap();
     assert!(refused.contains("hint: give the server's token with --token"), "{refused}");

@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::batch::{Batch, Stamp};
-use crate::log::{AppendError, Appended, FileLog, Log, SyncPolicy};
+use crate::log::{AppendError, Appended, Log, SyncPolicy};
 
 /// A group closes at this many commands,
 const GROUP_COMMANDS_MAX: usize = 1024;
@@ -85,8 +85,8 @@ impl<I> Drop for Committer<I> {
 }
 
 /// Starts the committer with a queue of `queue_len` inputs.
-pub fn spawn_committer<M: Machine>(
-    log: FileLog,
+pub fn spawn_committer<L: Log + 'static, M: Machine>(
+    log: L,
     machine: M,
     queue_len: usize,
 ) -> std::io::Result<Committer<M::Input>> {
@@ -96,8 +96,8 @@ pub fn spawn_committer<M: Machine>(
     Ok(Committer { queue: RwLock::new(Some(queue)), thread: Mutex::new(Some(thread)) })
 }
 
-struct Loop<M: Machine> {
-    log: FileLog,
+struct Loop<L: Log, M: Machine> {
+    log: L,
     machine: M,
     inputs: Receiver<M::Input>,
     /// Inputs that wait for the group before them.
@@ -106,8 +106,8 @@ struct Loop<M: Machine> {
     synced: Instant,
 }
 
-impl<M: Machine> Loop<M> {
-    fn new(log: FileLog, machine: M, inputs: Receiver<M::Input>) -> Self {
+impl<L: Log, M: Machine> Loop<L, M> {
+    fn new(log: L, machine: M, inputs: Receiver<M::Input>) -> Self {
         let (deferred, batch) = (VecDeque::new(), Batch::new());
         Self { log, machine, inputs, deferred, batch, synced: Instant::now() }
     }

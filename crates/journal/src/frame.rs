@@ -30,6 +30,7 @@
 
 use std::io::{self, Read};
 
+use turnkeep_types::varint::{self, Reader};
 use turnkeep_types::{BlobHash, Compression, Timestamp};
 
 use crate::Position;
@@ -168,8 +169,8 @@ pub(crate) fn encode(batch: &Batch, link: Link, out: &mut Vec<u8>) -> Encoded {
         out.extend_from_slice(blob.hash.as_bytes());
         out.extend_from_slice(&blob.crc.to_le_bytes());
         out.push(blob.form as u8);
-        put_varint(out, blob.raw_len.into());
-        put_varint(out, blob.bytes.len() as u64);
+        varint::put(out, blob.raw_len.into());
+        varint::put(out, blob.bytes.len() as u64);
     }
     out.extend_from_slice(&batch.commands);
     let data = out.len();
@@ -199,36 +200,8 @@ pub(crate) fn encode(batch: &Batch, link: Link, out: &mut Vec<u8>) -> Encoded {
 
 pub(crate) fn put_command(out: &mut Vec<u8>, kind: u8, version: u8, body: &[u8]) {
     out.extend_from_slice(&[kind, version]);
-    put_varint(out, body.len() as u64);
+    varint::put(out, body.len() as u64);
     out.extend_from_slice(body);
-}
-
-fn put_varint(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push((number & 0x7f) as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push((number & 0x7f) as u8);
-}
-
-fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
-    let mut number = 0_u64;
-    for shift in (0..64).step_by(7) {
-        let (&byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        let bits = u64::from(byte & 0x7f);
-        number |= bits.checked_shl(shift).filter(|n| n >> shift == bits)?;
-        if byte < 0x80 {
-            return Some(number);
-        }
-    }
-    None
-}
-
-fn take<'a>(bytes: &mut &'a [u8], len: usize) -> Option<&'a [u8]> {
-    let (taken, rest) = bytes.split_at_checked(len)?;
-    *bytes = rest;
-    Some(taken)
 }
 
 /// One blob of a frame.
@@ -347,14 +320,14 @@ impl Frame {
 
     /// The commands: kind, version, body.
     pub fn commands(&self) -> impl Iterator<Item = (u8, u8, &[u8])> + '_ {
-        let mut rest = &self.raw[self.commands.clone()];
+        let mut rest = Reader(&self.raw[self.commands.clone()]);
         std::iter::from_fn(move || take_command(&mut rest))
     }
 
     /// The stored bytes of a blob of this frame, checked; none if they are damaged.
     pub fn blob_bytes(&self, blob: usize) -> Option<View> {
-        let entry = self.blobs.get(blob)?;
-        let before: usize = self.blobs[..blob].iter().map(|b| b.stored_len as usize).sum();
+        let (first, entry) = (self.blobs.first()?, self.blobs.get(blob)?);
+        let before = usize::try_from(entry.locator.offset() - first.locator.offset()).ok()?;
         let start = self.data + before;
         let bytes = self.raw.slice(start..start + entry.stored_len as usize);
         (blob_crc(&bytes) == entry.crc).then_some(bytes)
@@ -371,22 +344,20 @@ impl Frame {
     }
 }
 
-fn take_command<'a>(rest: &mut &'a [u8]) -> Option<(u8, u8, &'a [u8])> {
-    let head = take(rest, 2)?;
-    let len = take_varint(rest)?;
-    Some((head[0], head[1], take(rest, usize::try_from(len).ok()?)?))
+fn take_command<'a>(rest: &mut Reader<'a>) -> Option<(u8, u8, &'a [u8])> {
+    Some((rest.u8()?, rest.u8()?, rest.bytes()?))
 }
 
 /// The blob entries, and how many bytes of commands follow them.
-fn parse_meta(mut meta: &[u8], header: &FrameHeader, data: Locator) -> Option<(Vec<BlobEntry>, usize)> {
+fn parse_meta(meta: &[u8], header: &FrameHeader, data: Locator) -> Option<(Vec<BlobEntry>, usize)> {
+    let mut meta = Reader(meta);
     let mut blobs = Vec::new();
     let mut offset = data.offset();
     for _ in 0..header.blobs {
-        let hash = BlobHash(take(&mut meta, 32)?.try_into().ok()?);
-        let crc = u32::from_le_bytes(take(&mut meta, 4)?.try_into().ok()?);
-        let form = Compression::from_wire(take(&mut meta, 1)?[0].into())?;
-        let raw_len = take_varint(&mut meta)?.try_into().ok()?;
-        let stored_len = take_varint(&mut meta)?.try_into().ok()?;
+        let hash = BlobHash(meta.take(32)?.try_into().ok()?);
+        let crc = u32::from_le_bytes(meta.take(4)?.try_into().ok()?);
+        let form = Compression::from_wire(meta.u8()?.into())?;
+        let (raw_len, stored_len) = (meta.u32()?, meta.u32()?);
         let locator = Locator::new(data.segment(), offset);
         offset += u64::from(stored_len);
         blobs.push(BlobEntry { hash, crc, form, raw_len, stored_len, locator });
@@ -395,8 +366,8 @@ fn parse_meta(mut meta: &[u8], header: &FrameHeader, data: Locator) -> Option<(V
     for _ in 0..header.commands {
         take_command(&mut rest)?;
     }
-    let whole = rest.is_empty() && offset - data.offset() == u64::from(header.data_len);
-    whole.then_some((blobs, meta.len()))
+    let whole = rest.end().is_some() && offset - data.offset() == u64::from(header.data_len);
+    whole.then_some((blobs, meta.0.len()))
 }
 
 /// Reads the next frame of a stream of raw frames, as an export holds them; none at the end. Memory

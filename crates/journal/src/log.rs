@@ -76,6 +76,8 @@ pub trait Log: Send {
     fn append(&mut self, batch: &Batch) -> Result<Appended, AppendError>;
     /// Makes what was appended durable, where `append` does not do so itself.
     fn sync(&mut self) -> Result<(), AppendError>;
+    /// When a frame is synced.
+    fn policy(&self) -> SyncPolicy;
     /// The frames from a position on, as far as there are.
     fn read(&self, from: Position) -> Frames;
     /// Waits until there is a durable frame after a position; false if there is none within the time.
@@ -138,11 +140,6 @@ impl FileLog {
     /// A handle for reading.
     pub fn reader(&self) -> LogReader {
         LogReader(self.shared.clone())
-    }
-
-    /// The sync policy.
-    pub fn policy(&self) -> SyncPolicy {
-        self.options.sync
     }
 
     /// Appends a frame of another log of the same store as it is, for import. Call [`Log::sync`] at the
@@ -354,6 +351,10 @@ impl Log for FileLog {
         self.tip.durable = self.tip.last;
         self.publish();
         Ok(())
+    }
+
+    fn policy(&self) -> SyncPolicy {
+        self.options.sync
     }
 
     fn read(&self, from: Position) -> Frames {

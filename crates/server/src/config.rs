@@ -37,6 +37,8 @@ pub struct ServerConfig {
     pub timeouts: Timeouts,
     /// Connections on both ports together; none takes what the file limit leaves room for.
     pub connections_max: Option<usize>,
+    /// Bytes that large requests and answers of all connections may hold together.
+    pub large_bytes_max: usize,
     /// The data directory, as the status page shows it.
     pub data_dir: String,
 }
@@ -55,6 +57,7 @@ impl Default for ServerConfig {
             queue_commands_max: turnkeep_store::Options::default().queue_commands_max,
             timeouts: Timeouts::default(),
             connections_max: None,
+            large_bytes_max: 1 << 30,
             data_dir: String::new(),
         }
     }
@@ -84,6 +87,10 @@ pub struct Timeouts {
     pub http_head: Duration,
     /// HTTP: without a byte of a request's body.
     pub http_body_stall: Duration,
+    /// HTTP: until a request's body is whole.
+    pub http_body: Duration,
+    /// Until there is room for a large request or answer.
+    pub room: Duration,
     /// Until a peer that reads nothing is disconnected.
     pub write_stall: Duration,
     /// Between the comments that keep an event stream alive.
@@ -101,6 +108,8 @@ impl Default for Timeouts {
             handshake: Duration::from_secs(10),
             http_head: Duration::from_secs(30),
             http_body_stall: Duration::from_secs(30),
+            http_body: Duration::from_mins(2),
+            room: Duration::from_secs(10),
             write_stall: Duration::from_secs(30),
             sse_ping: Duration::from_secs(15),
             shutdown_grace: Duration::from_secs(10),

@@ -10,6 +10,7 @@ use turnkeep_types::{BlobHash, Compression, Limits, TypeRef};
 use turnkeep_wire::message as wire;
 
 use crate::error::ApiError;
+use crate::nesting::{NESTING_MAX, nesting};
 
 /// What this server lets in.
 #[derive(Debug, Clone, Default)]
@@ -93,6 +94,10 @@ pub fn put_blob(policy: &Policy, put: wire::PutBlob) -> Result<Command, ApiError
 /// `REGISTRY_PUT_BUNDLE`.
 pub fn put_bundle(policy: &Policy, id: String, json: Bytes) -> Result<Command, ApiError> {
     within("bundle bytes", policy.limits.bundle_bytes_max, json.len() as u64)?;
+    // The store has a bound of its own, so that only a lower one has to be looked at here.
+    if policy.limits.nesting_max < NESTING_MAX {
+        within("nesting of the bundle", policy.limits.nesting_max, nesting(&json))?;
+    }
     Ok(Command::PutBundle { id, json })
 }
 

@@ -18,6 +18,7 @@ use turnkeep_store::Stats;
 
 use crate::connections::Connections;
 use crate::handle::StoreHandle;
+use crate::memory::Memory;
 
 /// The server's counters.
 pub(crate) struct Metrics {
@@ -48,7 +49,7 @@ struct TcpLabels {
 
 impl Metrics {
     /// Counters that also show the store and the connections.
-    pub(crate) fn new(store: StoreHandle, connections: Connections) -> Self {
+    pub(crate) fn new(store: StoreHandle, connections: Connections, memory: Memory) -> Self {
         let mut registry = Registry::with_prefix("turnkeep");
         let http_requests = Family::default();
         registry.register("http_requests", "HTTP requests answered", http_requests.clone());
@@ -57,7 +58,7 @@ impl Metrics {
         registry.register("http_request_seconds", "Time until the response's head", http_seconds.clone());
         let tcp_requests = Family::default();
         registry.register("tcp_requests", "Binary requests answered", tcp_requests.clone());
-        registry.register_collector(Box::new(StoreCounters { store, connections }));
+        registry.register_collector(Box::new(StoreCounters { store, connections, memory }));
         Self { registry, http_requests, http_seconds, tcp_requests }
     }
 
@@ -85,6 +86,7 @@ impl Metrics {
 struct StoreCounters {
     store: StoreHandle,
     connections: Connections,
+    memory: Memory,
 }
 
 impl fmt::Debug for StoreCounters {
@@ -102,6 +104,7 @@ impl Collector for StoreCounters {
         }
         let now = [
             ("connections", "Open connections on both ports", self.connections.open()),
+            ("large_bytes", "Bytes that large requests and answers hold", self.memory.held()),
             ("queue_commands", "Commands that wait for the writer", self.store.queued()),
         ];
         let now = now.map(|(name, help, value)| (name, help, value as u64));

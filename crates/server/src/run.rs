@@ -8,9 +8,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use turnkeep_store::Store;
+use turnkeep_wire::percent_encode;
 
 use crate::auth::{Auth, Gate};
 use crate::config::{ConfigError, ServerConfig};
@@ -18,6 +20,7 @@ use crate::connections::{self, Connections};
 use crate::convert::Policy;
 use crate::handle::StoreHandle;
 use crate::http;
+use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::shared::Shared;
 use crate::tcp;
@@ -67,32 +70,32 @@ async fn bind(addr: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeError>
     Ok((listener, bound))
 }
 
-fn share(config: ServerConfig, store: Store, tcp_addr: SocketAddr, http_addr: SocketAddr) -> Arc<Shared> {
+/// What the connections of a server share.
+pub(crate) fn share(
+    config: ServerConfig,
+    store: Store,
+    tcp_addr: SocketAddr,
+    http_addr: SocketAddr,
+) -> Arc<Shared> {
     let store = StoreHandle::new(store, config.queue_commands_max);
     let room = connections::file_limit();
     let connections = Connections::new(config.connections_max.map_or(room, |max| max.min(room)));
+    let memory = Memory::new(config.large_bytes_max, config.timeouts.room);
     Arc::new(Shared {
         policy: Policy { limits: config.limits.clone(), strict_types: config.strict_types },
         gate: Gate::new(&config, http_addr.port()),
-        metrics: Metrics::new(store.clone(), connections.clone()),
+        metrics: Metrics::new(store.clone(), connections.clone(), memory.clone()),
         store,
         config,
         connections,
+        memory,
+        exports: Arc::new(Semaphore::new(http::EXPORTS_MAX)),
         tasks: TaskTracker::new(),
         stopping: CancellationToken::new(),
         abandoned: CancellationToken::new(),
         tcp_addr,
         http_addr,
     })
-}
-
-/// Text that a query takes as it is.
-fn percent_encode(text: &str) -> String {
-    let encode = |byte: u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
-        other => format!("%{other:02X}"),
-    };
-    text.bytes().map(encode).collect()
 }
 
 impl Running {

@@ -1,7 +1,9 @@
 //! What every connection of both surfaces sees: the store, the rules and the counters.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -11,6 +13,7 @@ use crate::connections::Connections;
 use crate::convert::Policy;
 use crate::error::ApiError;
 use crate::handle::StoreHandle;
+use crate::memory::Memory;
 use crate::metrics::Metrics;
 
 /// What every connection sees. Made once, by the composition root.
@@ -27,6 +30,10 @@ pub(crate) struct Shared {
     pub(crate) metrics: Metrics,
     /// Room for connections.
     pub(crate) connections: Connections,
+    /// Room for what is large.
+    pub(crate) memory: Memory,
+    /// Places for exports.
+    pub(crate) exports: Arc<Semaphore>,
     /// Every task that serves a connection or feeds a response; joined at shutdown.
     pub(crate) tasks: TaskTracker,
     /// Cancelled when the server is to stop: finish what is under way, begin nothing.

@@ -11,7 +11,7 @@ use turnkeep_types::{BlobHash, ContextId, TurnId};
 use crate::command::{Key, Labels, Refusal};
 use crate::keys::{self, KeyDigest};
 use crate::record::{Part, Record};
-use crate::registry::{Checked, Registry};
+use crate::registry::{Checked, ParsedBundle, Registry};
 use crate::state::{KeyEntry, State};
 
 /// What `decide` may ask of a state.
@@ -84,7 +84,7 @@ pub(crate) fn decide(view: &impl View, record: &Record) -> Decision {
         Record::Append { parts, key, strict } => append(view, parts, key.as_ref(), *strict),
         Record::AttachFs { turn, root } => attach(view, *turn, root),
         Record::PutBlob { blob } => put_blob(blob.in_frame.is_some() || !view.has_blob(&blob.hash)),
-        Record::PutBundle { id, json } => put_bundle(view, id, json),
+        Record::PutBundle { bundle } => put_bundle(view, bundle),
         Record::SetLabels { context, .. } => set_labels(view, *context),
         Record::Lost { .. } => Ok(Plan::Lost),
     };
@@ -204,8 +204,8 @@ fn put_blob(is_new: bool) -> Result<Plan, Settled> {
     if is_new { Ok(Plan::PutBlob) } else { Err(Settled::BlobThere) }
 }
 
-fn put_bundle(view: &impl View, id: &str, json: &[u8]) -> Result<Plan, Settled> {
-    match view.registry().check(id, json) {
+fn put_bundle(view: &impl View, bundle: &ParsedBundle) -> Result<Plan, Settled> {
+    match view.registry().check_parsed(bundle) {
         Ok(Checked::New(registry)) => Ok(Plan::PutBundle(Arc::new(registry))),
         Ok(Checked::Identical) => Err(Settled::BundleThere),
         Err(error) => Err(Refusal::Bundle(Arc::new(error)).into()),

@@ -7,7 +7,7 @@ use turnkeep_types::{BlobHash, ContextId, TurnId};
 
 use crate::command::{Key, Labels};
 use crate::record::{Part, put_labels};
-use crate::varint::{put, put_bytes};
+use turnkeep_types::varint::{put, put_bytes};
 
 /// Identifies a key in its scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -25,7 +25,6 @@ mod state;
 mod store;
 mod table;
 mod unfinished;
-mod varint;
 mod walk;
 mod writer;
 

@@ -9,7 +9,7 @@ use crate::command::Labels;
 use crate::state::{BlobRow, State, TurnRow};
 use crate::walk;
 
-use turnkeep_journal::LogReader;
+use turnkeep_journal::{Locator, LogReader};
 
 /// A context as it is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -190,8 +190,12 @@ impl Reading<'_> {
     }
 
     fn stored(&self, blob: BlobRow) -> Result<Payload, ReadError> {
+        let corrupt = |what| ReadError::Corrupt { hash: blob.hash, what };
+        if blob.locator == Locator::NOWHERE {
+            return Err(corrupt("they were lost to damage of the log".into()));
+        }
         let bytes = self.log.blob(blob.locator, blob.stored_len, blob.crc);
-        let bytes = bytes.map_err(|e| ReadError::Corrupt { hash: blob.hash, what: e.to_string() })?;
+        let bytes = bytes.map_err(|e| corrupt(e.to_string()))?;
         Ok(Payload { form: blob.form, raw_len: blob.raw_len, hash: blob.hash, bytes })
     }
 }

@@ -25,7 +25,8 @@ use bytes::Bytes;
 use turnkeep_types::{BlobHash, ContextId, TurnId, TypeRef};
 
 use crate::command::{Key, Labels};
-use crate::varint::{Reader, put, put_bytes};
+use crate::registry::ParsedBundle;
+use turnkeep_types::varint::{Reader, put, put_bytes};
 
 /// The version of every record kind so far.
 pub(crate) const VERSION: u8 = 1;
@@ -37,7 +38,7 @@ pub(crate) enum Record {
     Append { parts: Vec<Part>, key: Option<Key>, strict: bool },
     AttachFs { turn: TurnId, root: BlobHash },
     PutBlob { blob: BlobName },
-    PutBundle { id: String, json: Bytes },
+    PutBundle { bundle: ParsedBundle },
     SetLabels { context: ContextId, labels: Labels },
     Lost { turns: u64, contexts: u64 },
 }
@@ -107,7 +108,7 @@ impl Record {
             Self::Append { parts, key, strict } => encode_append(out, parts, key.as_ref(), *strict),
             Self::AttachFs { turn, root } => encode_attach(out, *turn, root),
             Self::PutBlob { blob } => encode_put_blob(out, blob),
-            Self::PutBundle { id, json } => encode_bundle(out, id, json),
+            Self::PutBundle { bundle } => encode_bundle(out, bundle),
             Self::SetLabels { context, labels } => encode_set_labels(out, *context, labels),
             Self::Lost { turns, contexts } => encode_lost(out, *turns, *contexts),
         }
@@ -232,14 +233,16 @@ fn encode_put_blob(out: &mut Vec<u8>, blob: &BlobName) -> u8 {
     kind::PUT_BLOB
 }
 
-fn encode_bundle(out: &mut Vec<u8>, id: &str, json: &[u8]) -> u8 {
-    put_bytes(out, id.as_bytes());
-    put_bytes(out, json);
+fn encode_bundle(out: &mut Vec<u8>, bundle: &ParsedBundle) -> u8 {
+    put_bytes(out, bundle.id().as_bytes());
+    put_bytes(out, bundle.bytes());
     kind::PUT_BUNDLE
 }
 
 fn decode_bundle(reader: &mut Reader<'_>) -> Option<Record> {
-    Some(Record::PutBundle { id: reader.str()?.to_owned(), json: Bytes::copy_from_slice(reader.bytes()?) })
+    // Only what parses is ever logged.
+    let bundle = ParsedBundle::parse(reader.str()?, reader.bytes()?).ok()?;
+    Some(Record::PutBundle { bundle })
 }
 
 fn encode_set_labels(out: &mut Vec<u8>, context: ContextId, labels: &Labels) -> u8 {
@@ -326,7 +329,13 @@ mod tests {
             Record::Append { parts: vec![part, onto_head], key, strict: true },
             Record::AttachFs { turn: id(7), root: BlobHash::of(b"root") },
             Record::PutBlob { blob: BlobName { hash: BlobHash::of(b"blob 0"), in_frame: Some(0) } },
-            Record::PutBundle { id: "b#1".into(), json: Bytes::from_static(b"{}") },
+            Record::PutBundle {
+                bundle: ParsedBundle::parse(
+                    "b#1",
+                    br#"{"registry_version":1,"bundle_id":"b#1","types":{},"enums":{}}"#,
+                )
+                .unwrap(),
+            },
             Record::SetLabels { context, labels },
             Record::Lost { turns: 300, contexts: 1 },
         ]

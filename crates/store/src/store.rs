@@ -188,7 +188,8 @@ impl Store {
         command: Command,
         reply: impl FnOnce(Result<Outcome, Refusal>) + Send + 'static,
     ) -> Result<(), SubmitError> {
-        self.0.committer.submit(Submission::new(command, Box::new(reply))).map_err(|e| match e {
+        let Some(submission) = Submission::new(command, Box::new(reply)) else { return Ok(()) };
+        self.0.committer.submit(submission).map_err(|e| match e {
             CommitterError::Full => SubmitError::Full,
             CommitterError::Closed => SubmitError::Closed,
         })

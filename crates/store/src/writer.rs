@@ -18,6 +18,7 @@ use crate::checkpoint::Checkpointer;
 use crate::command::{Append, AppendPart, Command, Outcome, Refusal};
 use crate::decide::{Decision, Plan, decide};
 use crate::overlay::{Overlay, Pending};
+use crate::registry::ParsedBundle;
 use crate::record::{BlobName, Part, Record, TurnRecord, VERSION};
 use crate::state::BlobRow;
 
@@ -36,9 +37,16 @@ pub(crate) struct Submission {
 }
 
 impl Submission {
-    pub(crate) fn new(command: Command, reply: Reply) -> Self {
-        let (record, blobs) = split(command);
-        Self { record, blobs, reply }
+    /// Prepares a command on the submitter's thread. One that can be refused without the state is
+    /// answered here.
+    pub(crate) fn new(command: Command, reply: Reply) -> Option<Self> {
+        match split(command) {
+            Ok((record, blobs)) => Some(Self { record, blobs, reply }),
+            Err(refusal) => {
+                reply(Err(refusal));
+                None
+            }
+        }
     }
 }
 
@@ -223,17 +231,22 @@ fn names(record: &mut Record) -> Box<dyn Iterator<Item = &mut BlobName> + '_> {
 }
 
 /// Parts what is logged as a command from what is logged as blobs.
-fn split(command: Command) -> (Record, Vec<NewBlob>) {
-    match command {
+fn split(command: Command) -> Result<(Record, Vec<NewBlob>), Refusal> {
+    Ok(match command {
         Command::CreateContext(new) => {
             (Record::Create { base: new.base, labels: new.labels, key: new.key }, vec![])
         }
         Command::Append(append) => split_append(append),
         Command::AttachFs { turn, root } => (Record::AttachFs { turn, root }, vec![]),
         Command::PutBlob(blob) => (Record::PutBlob { blob: name_of(&blob) }, vec![blob]),
-        Command::PutBundle { id, json } => (Record::PutBundle { id, json }, vec![]),
+        Command::PutBundle { id, json } => (parse_bundle(&id, &json)?, vec![]),
         Command::SetLabels { context, labels } => (Record::SetLabels { context, labels }, vec![]),
-    }
+    })
+}
+
+fn parse_bundle(id: &str, json: &[u8]) -> Result<Record, Refusal> {
+    let bundle = ParsedBundle::parse(id, json).map_err(|error| Refusal::Bundle(Arc::new(error)))?;
+    Ok(Record::PutBundle { bundle })
 }
 
 fn split_append(append: Append) -> (Record, Vec<NewBlob>) {

@@ -9,6 +9,7 @@ mod limits;
 mod object_ref;
 mod time;
 mod turn_type;
+pub mod varint;
 
 pub use blob::{BlobHash, Compression};
 pub use id::{ContextId, ParseIdError, TurnId};

@@ -18,10 +18,11 @@ use super::extract::{At, Query, Raw, parse_json};
 use super::query::NoQuery;
 use crate::convert;
 use crate::error::ApiError;
+use crate::memory::LARGE_FROM_BYTES;
 use crate::shared::Shared;
 
-/// Bodies from this size on are parsed, hashed and compressed on a thread of their own.
-pub(crate) const BLOCKING_FROM_BYTES: usize = 256 << 10;
+/// What parsing a large body takes besides it, about: text, values and the payload made of them.
+const PARSED_PER_BYTE: usize = 4;
 
 /// Standard base64, with or without its padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -57,13 +58,17 @@ pub(crate) async fn append_alias(
 }
 
 async fn append_turn(shared: Arc<Shared>, context: ContextId, body: Bytes) -> Result<Response, ApiError> {
-    let command = if body.len() < BLOCKING_FROM_BYTES {
+    let command = if body.len() < LARGE_FROM_BYTES {
         command(&shared, context, &body)?
     } else {
-        let maker = Arc::clone(&shared);
-        shared.blocking(move || command(&maker, context, &body)).await?
+        let room = shared.memory.take(body.len() * PARSED_PER_BYTE).await?;
+        let (maker, body) = (Arc::clone(&shared), body.clone());
+        shared.blocking(move || room.during(|| command(&maker, context, &body))).await?
     };
-    let Outcome::Appended(appended) = shared.store.run(command).await? else {
+    let outcome = shared.store.run(command).await?;
+    // Until here the body's room stood for the payload that was made of it.
+    drop(body);
+    let Outcome::Appended(appended) = outcome else {
         return Err(ApiError::internal("an append had another outcome"));
     };
     let turn = appended.turns.first().ok_or_else(|| ApiError::internal("an append without a turn"))?;
@@ -79,7 +84,7 @@ async fn append_turn(shared: Arc<Shared>, context: ContextId, body: Bytes) -> Re
 }
 
 fn command(shared: &Shared, context: ContextId, body: &[u8]) -> Result<Command, ApiError> {
-    let request: json::AppendTurn = parse_json(body)?;
+    let request: json::AppendTurn = parse_json(body, &shared.policy.limits)?;
     let policy = &shared.policy;
     let declared = convert::declared_type(policy, &request.type_id, request.type_version)?;
     let payload = payload(shared, &declared, &request)?;

@@ -11,12 +11,12 @@ use turnkeep_store::{Command, Outcome, Payload, ReadError};
 use turnkeep_types::{BlobHash, Compression};
 use turnkeep_wire::{json, message};
 
-use super::append::BLOCKING_FROM_BYTES;
 use super::content::{self, Content, IMMUTABLE};
 use super::extract::{At, Query, Raw};
 use super::query::NoQuery;
 use crate::convert;
 use crate::error::ApiError;
+use crate::memory::LARGE_FROM_BYTES;
 use crate::shared::Shared;
 
 /// What the bytes of a blob are: nobody said.
@@ -39,12 +39,7 @@ pub(crate) async fn get(
     if let Some(response) = content::not_modified(&headers, &etag(hash), IMMUTABLE) {
         return Ok(response);
     }
-    let bytes = if (len as usize) < BLOCKING_FROM_BYTES {
-        read(&shared, hash)?
-    } else {
-        let reader = Arc::clone(&shared);
-        shared.blocking(move || read(&reader, hash)).await?
-    };
+    let bytes = read_of(&shared, hash, len).await?;
     Ok(Content { etag: etag(hash), media_type: BYTES, cache: IMMUTABLE, bytes }.respond(&headers))
 }
 
@@ -75,9 +70,11 @@ pub(crate) async fn put(
     Raw(bytes): Raw,
 ) -> Result<Response, ApiError> {
     let len = u32::try_from(bytes.len()).map_err(ApiError::internal)?;
-    let put = message::PutBlob { hash, bytes };
-    let command = verify(&shared, put).await?;
-    let Outcome::BlobPut { was_new } = shared.store.run(command).await? else {
+    let command = verify(&shared, message::PutBlob { hash, bytes: bytes.clone() }).await?;
+    let outcome = shared.store.run(command).await?;
+    // Until here the body's room stood for the blob.
+    drop(bytes);
+    let Outcome::BlobPut { was_new } = outcome else {
         return Err(ApiError::internal("a put had another outcome"));
     };
     let status = if was_new { StatusCode::CREATED } else { StatusCode::OK };
@@ -86,11 +83,23 @@ pub(crate) async fn put(
 }
 
 async fn verify(shared: &Arc<Shared>, put: message::PutBlob) -> Result<Command, ApiError> {
-    if put.bytes.len() < BLOCKING_FROM_BYTES {
+    if put.bytes.len() < LARGE_FROM_BYTES {
         return convert::put_blob(&shared.policy, put);
     }
+    let room = shared.memory.take(put.bytes.len()).await?;
     let maker = Arc::clone(shared);
-    shared.blocking(move || convert::put_blob(&maker.policy, put)).await
+    shared.blocking(move || room.during(|| convert::put_blob(&maker.policy, put))).await
+}
+
+/// The bytes of a blob of `len` bytes; many of them are read on another thread, and keep their room
+/// until they have been sent.
+async fn read_of(shared: &Arc<Shared>, hash: BlobHash, len: u32) -> Result<Bytes, ApiError> {
+    if (len as usize) < LARGE_FROM_BYTES {
+        return read(shared, hash);
+    }
+    let room = shared.memory.take(len as usize).await?;
+    let reader = Arc::clone(shared);
+    Ok(room.hold(shared.blocking(move || read(&reader, hash)).await?))
 }
 
 fn length(shared: &Shared, hash: BlobHash) -> Result<u32, ApiError> {
@@ -102,8 +111,17 @@ pub(crate) fn etag(hash: BlobHash) -> String {
     format!("\"{hash}\"")
 }
 
+/// A blob's uncompressed bytes, for a thread that may not wait: many of them are refused where there
+/// is no room now.
+pub(crate) fn read_now(shared: &Shared, hash: BlobHash) -> Result<Bytes, ApiError> {
+    match shared.store.store().has_blob(hash).map_or(0, |len| len as usize) {
+        len if len >= LARGE_FROM_BYTES => Ok(shared.memory.take_now(len)?.hold(read(shared, hash)?)),
+        _ => read(shared, hash),
+    }
+}
+
 /// A blob's uncompressed bytes, without a copy where they are kept as they are.
-pub(crate) fn read(shared: &Shared, hash: BlobHash) -> Result<Bytes, ApiError> {
+fn read(shared: &Shared, hash: BlobHash) -> Result<Bytes, ApiError> {
     let payload = shared.store.store().blob(hash)?;
     Ok(match payload.form {
         Compression::None => Bytes::from_owner(Stored(payload)),

@@ -11,8 +11,11 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::Frame;
 use tokio::sync::mpsc;
+use turnkeep_wire::ErrorCode;
 
+use crate::convert;
 use crate::error::ApiError;
+use crate::memory::{LARGE_FROM_BYTES, Memory, Room};
 
 /// How much of a body that is too large is read and thrown away, so that its sender hears why.
 const DISCARD_BYTES_MAX: usize = 256 << 20;
@@ -24,26 +27,80 @@ pub(crate) struct BodyBounds {
     pub(crate) bytes_max: usize,
     /// Time without a byte.
     pub(crate) stall: Duration,
+    /// Time until the last byte.
+    pub(crate) whole: Duration,
 }
 
-/// Reads a body whole.
-pub(crate) async fn read(headers: &HeaderMap, mut body: Body, bounds: BodyBounds) -> Result<Bytes, ApiError> {
+/// Reads a body whole. A large one takes room as it arrives and keeps it as long as its bytes live.
+pub(crate) async fn read(
+    headers: &HeaderMap,
+    body: Body,
+    bounds: BodyBounds,
+    memory: &Memory,
+) -> Result<Bytes, ApiError> {
     let declared = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if let Some(len) = declared.filter(|len| *len > bounds.bytes_max as u64) {
-        discard(body, bounds.stall).await;
-        return Err(ApiError::too_large("body bytes", bounds.bytes_max as u64, len));
-    }
-    let mut bytes = BytesMut::new();
-    while let Some(chunk) = next_chunk(&mut body, bounds.stall).await? {
-        if bytes.len() + chunk.len() > bounds.bytes_max {
-            let actual = (bytes.len() + chunk.len()) as u64;
-            drop(bytes);
-            discard(body, bounds.stall).await;
-            return Err(ApiError::too_large("body bytes", bounds.bytes_max as u64, actual));
+    let whole = async {
+        let mut arriving = Arriving { body, bounds, bytes: BytesMut::new(), room: None };
+        match arriving.collect(declared, memory).await {
+            Ok(()) => Ok(arriving.finish()),
+            Err(error) if matches!(error.code, ErrorCode::TooLarge | ErrorCode::TooManyRequests) => {
+                discard(arriving.into_body(), bounds.stall).await;
+                Err(error)
+            }
+            Err(error) => Err(error),
         }
-        bytes.extend_from_slice(&chunk);
+    };
+    let late = || ApiError::bad_request("the body did not arrive in time");
+    tokio::time::timeout(bounds.whole, whole).await.unwrap_or_else(|_| Err(late()))
+}
+
+/// A body on its way.
+struct Arriving {
+    body: Body,
+    bounds: BodyBounds,
+    bytes: BytesMut,
+    room: Option<Room>,
+}
+
+impl Arriving {
+    async fn collect(&mut self, declared: Option<u64>, memory: &Memory) -> Result<(), ApiError> {
+        self.check(declared.unwrap_or(0))?;
+        while let Some(chunk) = next_chunk(&mut self.body, self.bounds.stall).await? {
+            let len = self.bytes.len() + chunk.len();
+            self.check(len as u64)?;
+            if len >= LARGE_FROM_BYTES && len > self.bytes.capacity() {
+                self.grow(len, memory).await?;
+            }
+            self.bytes.extend_from_slice(&chunk);
+        }
+        Ok(())
     }
-    Ok(bytes.freeze())
+
+    fn check(&self, len: u64) -> Result<(), ApiError> {
+        convert::within("body bytes", self.bounds.bytes_max, len)
+    }
+
+    /// Doubles the buffer within the limit, when there is room for it.
+    async fn grow(&mut self, len: usize, memory: &Memory) -> Result<(), ApiError> {
+        let grown = (2 * len).min(self.bounds.bytes_max);
+        if let Some(lacking) = memory.lacking(self.room.as_ref(), grown) {
+            self.room = Some(memory.take(lacking).await?.joined(self.room.take()));
+        }
+        self.bytes.reserve(grown - self.bytes.len());
+        Ok(())
+    }
+
+    fn finish(self) -> Bytes {
+        match self.room {
+            Some(room) => room.hold(self.bytes),
+            None => self.bytes.freeze(),
+        }
+    }
+
+    /// The rest of the body, without what has come of it.
+    fn into_body(self) -> Body {
+        self.body
+    }
 }
 
 async fn next_chunk(body: &mut Body, stall: Duration) -> Result<Option<Bytes>, ApiError> {

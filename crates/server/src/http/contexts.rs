@@ -10,7 +10,7 @@ use turnkeep_store::{Command, Context, CreateContext, Labels, Outcome};
 use turnkeep_types::ContextId;
 use turnkeep_wire::json;
 
-use super::extract::{At, Query, Raw, parse_json};
+use super::extract::{At, Query, Small, parse_json};
 use super::query::{ContextsQuery, NoQuery};
 use crate::convert;
 use crate::error::ApiError;
@@ -20,6 +20,8 @@ use crate::shared::Shared;
 const PAGE_CONTEXTS_MAX: usize = 1000;
 /// Contexts that one request may look at before it answers with what it found so far.
 const SCAN_CONTEXTS_MAX: usize = 100_000;
+/// A page is cut behind the context with which its labels reach this.
+const PAGE_LABEL_BYTES_MAX: usize = 512 << 10;
 
 /// Says that the answer is the first request's.
 pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
@@ -31,10 +33,9 @@ pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotency-rep
 pub(crate) async fn create(
     State(shared): State<Arc<Shared>>,
     Query(NoQuery): Query<NoQuery>,
-    Raw(body): Raw,
+    Small(body): Small,
 ) -> Result<Response, ApiError> {
-    let request = if body.is_empty() { json::CreateContext::default() } else { parse_json(&body)? };
-    create_context(&shared, request).await
+    create_context(&shared, creation(&shared, &body)?).await
 }
 
 /// Creates a context; an alias of `POST /v1/contexts`.
@@ -43,10 +44,9 @@ pub(crate) async fn create(
 pub(crate) async fn create_alias(
     State(shared): State<Arc<Shared>>,
     Query(NoQuery): Query<NoQuery>,
-    Raw(body): Raw,
+    Small(body): Small,
 ) -> Result<Response, ApiError> {
-    let request = if body.is_empty() { json::CreateContext::default() } else { parse_json(&body)? };
-    create_context(&shared, request).await
+    create_context(&shared, creation(&shared, &body)?).await
 }
 
 /// Creates a context whose head is a turn, without copying anything.
@@ -55,9 +55,15 @@ pub(crate) async fn create_alias(
 pub(crate) async fn fork(
     State(shared): State<Arc<Shared>>,
     Query(NoQuery): Query<NoQuery>,
-    Raw(body): Raw,
+    Small(body): Small,
 ) -> Result<Response, ApiError> {
-    create_context(&shared, parse_json::<json::ForkContext>(&body)?.into()).await
+    let request: json::ForkContext = parse_json(&body, &shared.policy.limits)?;
+    create_context(&shared, request.into()).await
+}
+
+/// An empty body asks for an empty context.
+fn creation(shared: &Shared, body: &[u8]) -> Result<json::CreateContext, ApiError> {
+    if body.is_empty() { Ok(json::CreateContext::default()) } else { parse_json(body, &shared.policy.limits) }
 }
 
 async fn create_context(shared: &Shared, request: json::CreateContext) -> Result<Response, ApiError> {
@@ -106,9 +112,9 @@ pub(crate) async fn patch(
     State(shared): State<Arc<Shared>>,
     At(id): At<ContextId>,
     Query(NoQuery): Query<NoQuery>,
-    Raw(body): Raw,
+    Small(body): Small,
 ) -> Result<Json<json::Context>, ApiError> {
-    let patch: json::PatchContext = parse_json(&body)?;
+    let patch: json::PatchContext = parse_json(&body, &shared.policy.limits)?;
     let labels = convert::labels(&shared.policy, patch.labels)?;
     shared.store.run(Command::SetLabels { context: id, labels }).await?;
     Ok(Json(shape(shared.store.store().context(id)?)))
@@ -136,15 +142,17 @@ pub(crate) async fn list(
 
 fn page(shared: &Shared, query: &ContextsQuery) -> json::ContextPage {
     let limit = query.limit.min(PAGE_CONTEXTS_MAX);
-    let mut contexts = Vec::new();
+    let (mut contexts, mut label_bytes) = (Vec::new(), 0);
     let mut last = query.before;
     for (looked_at, context) in shared.store.store().contexts(query.before).enumerate() {
-        if contexts.len() == limit || looked_at == SCAN_CONTEXTS_MAX {
+        let is_full = contexts.len() == limit || label_bytes >= PAGE_LABEL_BYTES_MAX;
+        if is_full || looked_at == SCAN_CONTEXTS_MAX {
             let next_cursor = last.map(|id| id.to_string());
             return json::ContextPage { contexts, next_cursor };
         }
         last = Some(context.id);
         if has_labels(&context.labels, &query.labels) {
+            label_bytes += context.labels.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>();
             contexts.push(shape(context));
         }
     }

@@ -76,7 +76,7 @@ fn stream(
     let after = start(query, headers)?.unwrap_or(last);
     if after > last {
         let message = format!("position {after} is beyond the end of the feed, which is {last}");
-        return Err(ApiError::new(ErrorCode::Conflict, message).with("last_position", last));
+        return Err(ApiError::new(ErrorCode::Conflict, message).with("last_position", last.to_string()));
     }
     let (sender, body) = ChannelBody::new(CHUNKS_MAX);
     let feed = Feed { shared: Arc::clone(shared), context, position: after, sender };

@@ -14,10 +14,12 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use tokio::sync::mpsc::Sender;
 use turnkeep_store::archive;
+use turnkeep_wire::ErrorCode;
 
 use super::body::ChannelBody;
 use super::extract::Query;
 use super::query::NoQuery;
+use crate::error::ApiError;
 use crate::shared::Shared;
 
 /// Chunks that may wait for the network.
@@ -25,19 +27,34 @@ const CHUNKS_MAX: usize = 4;
 /// A chunk is sent when it is this long.
 const CHUNK_BYTES: usize = 256 << 10;
 
+/// Exports at once; each of them keeps a thread.
+pub(crate) const EXPORTS_MAX: usize = 4;
+
 /// Everything that the store holds, as one stream.
 #[utoipa::path(get, path = "/v1/export", tag = "server",
     responses((status = 200, description = "The export", body = [u8], content_type = "application/octet-stream")))]
-pub(crate) async fn export(State(shared): State<Arc<Shared>>, Query(NoQuery): Query<NoQuery>) -> Response {
+pub(crate) async fn export(
+    State(shared): State<Arc<Shared>>,
+    Query(NoQuery): Query<NoQuery>,
+) -> Result<Response, ApiError> {
+    let place = Arc::clone(&shared.exports).try_acquire_owned().map_err(|_| too_many())?;
     let (sender, body) = ChannelBody::new(CHUNKS_MAX);
     let reader = Arc::clone(&shared);
-    shared.tasks.spawn_blocking(move || produce(&reader, ChunkWriter { sender, chunk: Vec::new() }));
+    shared.tasks.spawn_blocking(move || {
+        produce(&reader, ChunkWriter { sender, chunk: Vec::new() });
+        drop(place);
+    });
     let headers = [
         (CONTENT_TYPE, "application/octet-stream"),
         (CONTENT_DISPOSITION, "attachment; filename=\"export.turnkeep\""),
         (CACHE_CONTROL, "no-store"),
     ];
-    (headers, Body::new(body)).into_response()
+    Ok((headers, Body::new(body)).into_response())
+}
+
+fn too_many() -> ApiError {
+    let message = format!("{EXPORTS_MAX} exports are under way: try again when one has ended");
+    ApiError::new(ErrorCode::TooManyRequests, message)
 }
 
 fn produce(shared: &Shared, mut out: ChunkWriter) {

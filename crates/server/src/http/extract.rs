@@ -7,12 +7,14 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
-use turnkeep_types::{BlobHash, ContextId, TurnId};
+use turnkeep_types::{BlobHash, ContextId, Limits, TurnId};
 use turnkeep_wire::ErrorCode;
 
 use super::body::{self, BodyBounds};
 use super::query::{FromQuery, Pairs};
+use crate::convert;
 use crate::error::ApiError;
+use crate::nesting::{NESTING_MAX, nesting};
 use crate::shared::Shared;
 
 /// A path segment, percent-decoded once, as the value that it names.
@@ -110,41 +112,63 @@ impl FromRequest<Arc<Shared>> for Raw {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, shared: &Arc<Shared>) -> Result<Self, ApiError> {
-        let bounds = BodyBounds {
-            bytes_max: shared.config.limits.http_body_bytes_max,
-            stall: shared.config.timeouts.http_body_stall,
-        };
-        let (parts, body) = request.into_parts();
-        body::read(&parts.headers, body, bounds).await.map(Self)
+        body_within(request, shared, usize::MAX).await.map(Self)
     }
 }
 
-/// Reads JSON, at most [`JSON_NESTING_MAX`] levels deep.
-pub(crate) fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
-    serde_json::from_slice(bytes).map_err(|error| match nesting(bytes) {
-        deep if deep > JSON_NESTING_MAX => ApiError::too_large("nesting of the body", JSON_NESTING_MAX, deep),
-        _ => ApiError::bad_request(format!("the body is not as expected: {error}")),
+/// The bytes of a body that is parsed where it was read, and therefore small.
+#[derive(Debug)]
+pub(crate) struct Small(pub(crate) Bytes);
+
+/// What a small body may have.
+const SMALL_BYTES_MAX: usize = 256 << 10;
+
+impl FromRequest<Arc<Shared>> for Small {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, shared: &Arc<Shared>) -> Result<Self, ApiError> {
+        body_within(request, shared, SMALL_BYTES_MAX).await.map(Self)
+    }
+}
+
+async fn body_within(request: Request, shared: &Shared, bytes_max: usize) -> Result<Bytes, ApiError> {
+    let timeouts = &shared.config.timeouts;
+    let bounds = BodyBounds {
+        bytes_max: bytes_max.min(shared.config.limits.http_body_bytes_max),
+        stall: timeouts.http_body_stall,
+        whole: timeouts.http_body,
+    };
+    let (parts, body) = request.into_parts();
+    body::read(&parts.headers, body, bounds, &shared.memory).await
+}
+
+/// How deep the JSON reader goes by itself.
+const UNCHECKED_NESTING: usize = 127;
+
+/// Reads a request's JSON, whose values may nest as deep as `limits` say; the request itself is one level more.
+pub(crate) fn parse_json<T: DeserializeOwned>(bytes: &[u8], limits: &Limits) -> Result<T, ApiError> {
+    let limit = limits.nesting_max.min(NESTING_MAX) + 1;
+    if limit < UNCHECKED_NESTING {
+        check_nesting(bytes, limit)?;
+    }
+    serde_json::from_slice(bytes).or_else(|error| {
+        check_nesting(bytes, limit)?;
+        let deep = nesting(bytes) > UNCHECKED_NESTING as u64;
+        let read = if deep { parse_deep(bytes) } else { Err(error) };
+        read.map_err(|error| ApiError::bad_request(format!("the body is not as expected: {error}")))
     })
 }
 
-/// The most levels that the JSON reader goes down.
-const JSON_NESTING_MAX: u64 = 127;
+/// Reads JSON whose nesting has been checked.
+fn parse_deep<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    reader.disable_recursion_limit();
+    let value = T::deserialize(&mut reader)?;
+    reader.end().map(|()| value)
+}
 
-/// How deep brackets nest outside of strings, in bytes that may be JSON.
-fn nesting(bytes: &[u8]) -> u64 {
-    let (mut depth, mut deepest, mut in_string, mut escaped) = (0_u64, 0, false, false);
-    for byte in bytes {
-        match (byte, in_string) {
-            (_, true) if escaped => escaped = false,
-            (b'\\', true) => escaped = true,
-            (b'"', _) => in_string = !in_string,
-            (b'[' | b'{', false) => depth += 1,
-            (b']' | b'}', false) => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        deepest = deepest.max(depth);
-    }
-    deepest
+fn check_nesting(bytes: &[u8], limit: usize) -> Result<(), ApiError> {
+    convert::within("nesting of the body", limit, nesting(bytes))
 }
 
 #[cfg(test)]
@@ -152,27 +176,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nesting_counts_brackets_outside_of_strings() {
-        fn check(text: &str, expect: u64) {
-            assert_eq!(nesting(text.as_bytes()), expect, "{text}");
+    fn json_is_read_down_to_the_limit_and_no_deeper() {
+        fn check(nesting_max: usize, depth: usize, expect: Result<(), ErrorCode>) {
+            let limits = Limits { nesting_max, ..Limits::default() };
+            let nested = [vec![b'['; depth], vec![b']'; depth]].concat();
+            let read = parse_json::<serde_json::Value>(&nested, &limits);
+            assert_eq!(read.map(drop).map_err(|error| error.code), expect, "{depth} of {nesting_max}");
         }
-        check("", 0);
-        check("[{}]", 2);
-        check("[][][]", 1);
-        check("\"[[[\"", 0);
-        check("{\"a\\\"[\":[1]}", 2);
-        check("]]][", 1);
+        for (limit, effective) in [(128, 128), (usize::MAX, 128), (125, 125), (3, 3), (0, 0)] {
+            check(limit, effective + 1, Ok(()));
+            check(limit, effective + 2, Err(ErrorCode::TooLarge));
+        }
+        check(128, 1 << 20, Err(ErrorCode::TooLarge));
     }
 
     #[test]
-    fn json_is_read_down_to_the_limit_and_no_deeper() {
-        let nested = |depth: usize| [vec![b'['; depth], vec![b']'; depth]].concat();
-        let limit = usize::try_from(JSON_NESTING_MAX).unwrap();
-        assert!(parse_json::<serde_json::Value>(&nested(limit)).is_ok());
-        let error = parse_json::<serde_json::Value>(&nested(limit + 1)).unwrap_err();
-        assert_eq!(error.code, ErrorCode::TooLarge);
-        let error = parse_json::<serde_json::Value>(&vec![b'['; 1 << 20]).unwrap_err();
-        assert_eq!(error.code, ErrorCode::TooLarge);
-        assert_eq!(parse_json::<serde_json::Value>(b"[").unwrap_err().code, ErrorCode::BadRequest);
+    fn what_is_no_json_is_a_bad_request_at_any_depth() {
+        for depth in [1, 127, 128, 129] {
+            let error = parse_json::<serde_json::Value>(&vec![b'['; depth], &Limits::default()).unwrap_err();
+            assert_eq!(error.code, ErrorCode::BadRequest, "{depth}");
+        }
     }
 }

@@ -86,7 +86,7 @@ impl Place {
             ApiError::new(ErrorCode::NotFound, format!("turn {} has no filesystem", self.turn))
         })?;
         let (kind, hash) = self.walk(shared, root)?;
-        let bytes = blobs::read(shared, hash)?;
+        let bytes = blobs::read_now(shared, hash)?;
         Ok(match kind {
             Kind::File => Content { etag: blobs::etag(hash), media_type: BYTES, cache: IMMUTABLE, bytes }
                 .respond(headers),
@@ -101,7 +101,7 @@ impl Place {
             if at.0 != Kind::Directory {
                 return Err(self.not_found());
             }
-            let tree = blobs::read(shared, at.1)?;
+            let tree = blobs::read_now(shared, at.1)?;
             let entries = fs_tree::decode(&tree).map_err(|error| bad_tree(&error, at.1))?;
             let found = entries.iter().find(|entry| entry.name == segment.as_slice());
             at = found.map(|entry| (entry.kind, entry.hash)).ok_or_else(|| self.not_found())?;

@@ -32,6 +32,7 @@ use axum::middleware::from_fn_with_state;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+pub(crate) use export::EXPORTS_MAX;
 pub use openapi::openapi_json;
 pub(crate) use serve::serve_http;
 

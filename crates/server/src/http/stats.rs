@@ -28,6 +28,7 @@ pub(crate) fn read(shared: &Shared) -> json::Stats {
     let stats = shared.store.store().stats();
     json::Stats {
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        tcp_addr: shared.tcp_addr.to_string(),
         turns: stats.turns,
         contexts: stats.contexts,
         blobs: stats.blobs,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
@@ -9,15 +10,17 @@ use turnkeep_store::Turn;
 use turnkeep_types::{ContextId, TurnId};
 use turnkeep_wire::json;
 
-use super::append::BLOCKING_FROM_BYTES;
 use super::extract::{At, Query};
 use super::page::{Page, Renderer};
 use super::query::{TurnQuery, TurnsQuery};
 use crate::error::ApiError;
+use crate::memory::LARGE_FROM_BYTES;
 use crate::shared::Shared;
 
 /// Pages of more turns than this are made on a thread of their own.
 const BLOCKING_FROM_TURNS: usize = 512;
+/// What a turn's text has besides its payload, about.
+const TURN_TEXT_BYTES: usize = 512;
 
 /// A page of turns, oldest first, ending at the head or before a turn.
 #[utoipa::path(get, path = "/v1/contexts/{context_id}/turns", tag = "turns",
@@ -40,13 +43,10 @@ pub(crate) async fn page(
         Some(turn) => store.before(turn, limit)?,
         None => head_turns(&shared, &context, limit)?,
     };
-    let long = is_long(&turns);
+    let long = long(&turns);
     let page = Page { context, turns, options: query.options };
-    if !long {
-        return Ok(reply(page.render(&shared)?));
-    }
-    let reader = Arc::clone(&shared);
-    Ok(reply(shared.blocking(move || page.render(&reader)).await?))
+    let Some(bytes) = long else { return Ok(reply(page.render(&shared)?)) };
+    reply_long(&shared, bytes, move |shared| page.render(shared)).await
 }
 
 /// The turns that end at the head as the page's `meta` shows it, though the head may have moved since.
@@ -62,9 +62,22 @@ fn head_turns(
     Ok(turns)
 }
 
-fn is_long(turns: &[Turn]) -> bool {
-    let bytes: u64 = turns.iter().map(|turn| u64::from(turn.raw_len)).sum();
-    turns.len() > BLOCKING_FROM_TURNS || bytes >= BLOCKING_FROM_BYTES as u64
+/// About what it takes to show turns whose page is long: their payloads, their text, and its copy.
+fn long(turns: &[Turn]) -> Option<usize> {
+    let bytes: usize = turns.iter().map(|turn| turn.raw_len as usize).sum();
+    let is_long = turns.len() > BLOCKING_FROM_TURNS || bytes >= LARGE_FROM_BYTES;
+    is_long.then_some(3 * (bytes + turns.len() * TURN_TEXT_BYTES))
+}
+
+/// Makes a long answer on another thread; its room is free when it has been sent.
+async fn reply_long<F>(shared: &Arc<Shared>, bytes: usize, render: F) -> Result<Response, ApiError>
+where
+    F: FnOnce(&Shared) -> Result<String, ApiError> + Send + 'static,
+{
+    let room = shared.memory.take(bytes.min(3 * shared.config.limits.page_bytes_max)).await?;
+    let reader = Arc::clone(shared);
+    let text = shared.blocking(move || render(&reader)).await?;
+    Ok(reply(room.hold(text)))
 }
 
 /// One turn. What a page shows as a turn's `error` is here the status.
@@ -77,14 +90,12 @@ pub(crate) async fn show(
     Query(query): Query<TurnQuery>,
 ) -> Result<Response, ApiError> {
     let turn = shared.store.store().turn(id)?;
-    if !is_long(std::slice::from_ref(&turn)) {
+    let Some(bytes) = long(std::slice::from_ref(&turn)) else {
         return Ok(reply(Renderer::new(&shared, &query.options)?.one(&turn)?));
-    }
-    let reader = Arc::clone(&shared);
-    let body = shared.blocking(move || Renderer::new(&reader, &query.options)?.one(&turn)).await?;
-    Ok(reply(body))
+    };
+    reply_long(&shared, bytes, move |shared| Renderer::new(shared, &query.options)?.one(&turn)).await
 }
 
-fn reply(json: String) -> Response {
-    ([(CONTENT_TYPE, "application/json")], json).into_response()
+fn reply(json: impl Into<Body>) -> Response {
+    ([(CONTENT_TYPE, "application/json")], json.into()).into_response()
 }

@@ -2,42 +2,38 @@
 //!
 //! The loop matches a closed [`Event`]. What may be taken from the peer is bounded by the requests and
 //! bytes that are owed to it and by the bytes that it has not read; beyond that it is not read from,
-//! and TCP does the rest. A frame's declared length is never reserved before its bytes arrive.
+//! and TCP does the rest. A large frame waits for room, and is refused when none comes.
 
 use std::future::poll_fn;
 use std::io;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 use turnkeep_wire::message::{Subscribe, encode_failure};
-use turnkeep_wire::{Frame, FrameTooLong, HEADER_BYTES, Header, MsgType, Request, Response};
+use turnkeep_wire::{Frame, FrameTooLong, Header, MsgType, Request, Response};
 
+use super::Tcp;
 use super::dispatch::{Slow, Step, settle};
 use super::greeting::{self, GREETING_BYTES_MAX};
+use super::inbox::Inbox;
+use super::outbox::Outbox;
 use super::replies::{Owed, Replies, Settled, Ticket};
 use super::subscription::{Chunk, Subscriptions};
 use super::watchdog::{Activity, Late, Watchdog};
-use super::{LARGE_FROM_BYTES, Tcp};
 use crate::auth::Auth;
 use crate::error::ApiError;
+use crate::memory::Room;
 
 /// Requests that a connection may have in flight.
 const IN_FLIGHT_REQUESTS_MAX: usize = 1024;
 /// Bytes of requests and answers that may wait in a connection's queue.
 const IN_FLIGHT_BYTES_MAX: usize = 4 << 20;
-/// Bytes that may wait for the peer to read them before it is asked for nothing more.
-const OUT_BYTES_MAX: usize = 1 << 20;
-/// What is read at once, at first and at most; it doubles whenever a read fills it.
-const READ_BYTES_MIN: usize = 4 << 10;
-const READ_BYTES_MAX: usize = 64 << 10;
-/// A buffer larger than this is given back when it is empty.
-const BUFFER_BYTES_KEPT: usize = 16 << 10;
+/// How long a peer that has hung up may take to let us do so too.
+const ENDED_LINGER: Duration = Duration::from_secs(1);
 /// How long a peer that we hang up on may take to read why.
 const REFUSED_LINGER: Duration = Duration::from_secs(1);
 /// How long a peer may take to read its last answers when the server stops.
@@ -47,7 +43,7 @@ const STOPPED_LINGER: Duration = Duration::from_millis(100);
 enum Event {
     Settled(Ticket, Settled),
     Finished(Ticket, Owed),
-    Room(Option<OwnedSemaphorePermit>),
+    Room(Result<Room, ApiError>),
     Delivered(Chunk),
     Wrote(io::Result<()>),
     Received(io::Result<usize>),
@@ -68,7 +64,7 @@ enum Phase {
     Closing,
 }
 
-type Room = Pin<Box<dyn Future<Output = Option<OwnedSemaphorePermit>> + Send>>;
+type RoomWait = Pin<Box<dyn Future<Output = Result<Room, ApiError>> + Send>>;
 
 /// One connection.
 pub(super) struct Connection<S> {
@@ -78,19 +74,13 @@ pub(super) struct Connection<S> {
     phase: Phase,
     /// Set when we end the connection, not the peer: how long it may take to read our last words.
     linger: Option<Duration>,
-    input: BytesMut,
-    read_bytes: usize,
-    out: BytesMut,
-    /// Whether the stream may hold bytes back that were written to it, as TLS does.
-    unflushed: bool,
+    inbox: Inbox,
+    outbox: Outbox,
     replies: Replies,
     slow: Option<Slow>,
     subscriptions: Subscriptions,
-    /// Room for the large frame that is arriving, and the wait for it.
-    room: Option<OwnedSemaphorePermit>,
-    room_wait: Option<Room>,
-    /// Room of large answers that are being written.
-    out_rooms: Vec<OwnedSemaphorePermit>,
+    /// The wait for room for the large frame that is arriving.
+    room_wait: Option<RoomWait>,
     watchdog: Watchdog,
     stopping: Pin<Box<WaitForCancellationFutureOwned>>,
 }
@@ -104,16 +94,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             stream,
             phase,
             linger: None,
-            input: BytesMut::new(),
-            read_bytes: READ_BYTES_MIN,
-            out: BytesMut::new(),
-            unflushed: false,
+            inbox: Inbox::new(),
+            outbox: Outbox::default(),
             replies: Replies::default(),
             slow: None,
             subscriptions: Subscriptions::default(),
-            room: None,
             room_wait: None,
-            out_rooms: Vec::new(),
             watchdog: Watchdog::new(&config.timeouts),
             stopping: Box::pin(tcp.shared.stopping.clone().cancelled_owned()),
             tcp,
@@ -130,7 +116,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 Event::Delivered(chunk) => self.deliver(chunk),
                 Event::Wrote(written) => {
                     written?;
-                    self.wrote();
+                    self.watchdog.wrote();
                 }
                 Event::Received(received) => self.received(received?),
                 Event::Stopping => self.stop(),
@@ -148,32 +134,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         if let Poll::Ready(event) = self.poll_own_work(context) {
             return Poll::Ready(event);
         }
-        if let Poll::Ready(written) = self.poll_write(context) {
+        if let Poll::Ready(written) = self.outbox.poll_write(&mut self.stream, context) {
             return Poll::Ready(Event::Wrote(written));
         }
-        if self.is_reading() {
-            self.make_room();
-            if let Poll::Ready(received) = pin!(self.stream.read_buf(&mut self.input)).poll(context) {
-                return Poll::Ready(Event::Received(received));
-            }
+        if self.is_reading()
+            && let Poll::Ready(received) = self.inbox.poll_read(&mut self.stream, context)
+        {
+            return Poll::Ready(Event::Received(received));
         }
         self.watchdog.poll(self.activity(), context).map(Event::Late)
-    }
-
-    fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if !self.out.is_empty() {
-            let written = ready!(pin!(self.stream.write_buf(&mut self.out)).poll(context));
-            self.unflushed = true;
-            let progress =
-                written.and_then(|n| if n == 0 { Err(io::ErrorKind::WriteZero.into()) } else { Ok(()) });
-            return Poll::Ready(progress);
-        }
-        if self.unflushed {
-            let flushed = ready!(pin!(self.stream.flush()).poll(context));
-            self.unflushed = false;
-            return Poll::Ready(flushed);
-        }
-        Poll::Pending
     }
 
     /// Everything but the socket and the clock.
@@ -196,7 +165,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         if let Poll::Ready((ticket, settled)) = self.replies.poll_next(context) {
             return Poll::Ready(Event::Settled(ticket, settled));
         }
-        if self.out.len() < OUT_BYTES_MAX {
+        if self.outbox.has_capacity() {
             return self.subscriptions.poll_chunk(context).map(Event::Delivered);
         }
         Poll::Pending
@@ -206,11 +175,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         matches!(self.phase, Phase::Stopping | Phase::Closing)
             && self.slow.is_none()
             && self.replies.is_empty()
-            && !self.is_writing()
-    }
-
-    fn is_writing(&self) -> bool {
-        !self.out.is_empty() || self.unflushed
+            && !self.outbox.is_writing()
     }
 
     /// Whether another request may be taken.
@@ -218,7 +183,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         self.slow.is_none()
             && self.replies.len() < IN_FLIGHT_REQUESTS_MAX
             && self.replies.bytes() < IN_FLIGHT_BYTES_MAX
-            && self.out.len() < OUT_BYTES_MAX
+            && self.outbox.has_capacity()
     }
 
     fn is_reading(&self) -> bool {
@@ -229,19 +194,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         Activity {
             reading: self.is_reading(),
             owing: !self.replies.is_empty(),
-            writing: self.is_writing(),
+            writing: self.outbox.is_writing(),
             subscribed: !self.subscriptions.is_empty(),
-        }
-    }
-
-    /// Makes room for what may come next: never more than about as much as has come already.
-    fn make_room(&mut self) {
-        let have = self.input.len();
-        let need = Header::peek(&self.input)
-            .map_or(1, |header| (HEADER_BYTES + header.len as usize).saturating_sub(have));
-        let want = need.clamp(self.read_bytes, self.read_bytes.max(have));
-        if self.input.capacity() - have < want / 4 {
-            self.input.reserve(want);
+            holding: self.outbox.holds_room() || self.subscriptions.holds_room(),
         }
     }
 
@@ -249,8 +204,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         if bytes == 0 {
             self.phase = Phase::Closing;
             self.subscriptions = Subscriptions::default();
-        } else if self.input.len() == self.input.capacity() {
-            self.read_bytes = (self.read_bytes * 2).min(READ_BYTES_MAX);
         }
     }
 
@@ -258,11 +211,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     fn take_frames(&mut self) {
         let mut taken = false;
         while self.phase != Phase::Closing && self.room_wait.is_none() && self.has_capacity() {
-            let frame_bytes_max = self.frame_bytes_max();
-            match Frame::take(&mut self.input, frame_bytes_max) {
-                Ok(Some(frame)) => self.on_frame(frame),
+            match self.inbox.take(self.frame_bytes_max()) {
+                Ok(Some((frame, room))) => self.on_frame(frame, room),
                 Ok(None) => {
-                    self.wait_for_rest();
+                    self.find_room();
                     break;
                 }
                 Err(too_long) => self.refuse_frame(too_long),
@@ -270,8 +222,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             taken = true;
         }
         if taken {
-            self.watchdog.took_frames(!self.input.is_empty());
-        } else if !self.input.is_empty() {
+            self.inbox.shed();
+            self.watchdog.took_frames(!self.inbox.is_empty());
+        } else if !self.inbox.is_empty() {
             self.watchdog.has_part();
         }
     }
@@ -282,31 +235,40 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     }
 
     /// A large frame is read on only when there is room for it.
-    fn wait_for_rest(&mut self) {
-        if self.phase == Phase::Stopping {
-            return;
-        }
-        let len = Header::peek(&self.input).map_or(0, |header| header.len as usize);
-        if len >= LARGE_FROM_BYTES && self.room.is_none() {
-            self.room_wait = Some(Box::pin(self.tcp.room(len)));
+    fn find_room(&mut self) {
+        let memory = &self.tcp.shared.memory;
+        let Some(bytes) = self.inbox.lacks(memory).filter(|_| self.phase != Phase::Stopping) else { return };
+        match memory.try_take(bytes) {
+            Some(room) => self.inbox.add_room(room),
+            None => self.room_wait = Some(Box::pin(memory.take(bytes))),
         }
     }
 
-    fn room_found(&mut self, room: Option<OwnedSemaphorePermit>) {
+    fn room_found(&mut self, room: Result<Room, ApiError>) {
         self.room_wait = None;
-        self.room = room;
-        self.watchdog.excuse();
+        match room {
+            Ok(room) => self.inbox.add_room(room),
+            Err(busy) => {
+                if let Some(header) = self.inbox.skip_frame() {
+                    self.refuse(header, busy);
+                }
+            }
+        }
+    }
+
+    fn refuse(&mut self, header: Header, error: ApiError) {
+        let frame = Frame { header, payload: bytes::Bytes::new() };
+        self.owe(Ticket::of(&frame, None), Owed::Settled(Settled::Failure(error)));
     }
 
     fn refuse_frame(&mut self, too_long: FrameTooLong) {
         let error = if self.phase == Phase::Greeting { greeting::no_token() } else { too_long.into() };
-        let frame = Frame { header: too_long.header, payload: bytes::Bytes::new() };
-        self.owe(Ticket::of(&frame, None), Owed::Settled(Settled::Failure(error)));
+        self.refuse(too_long.header, error);
         self.end();
     }
 
-    fn on_frame(&mut self, frame: Frame) {
-        let ticket = Ticket::of(&frame, self.room.take());
+    fn on_frame(&mut self, frame: Frame, room: Option<Room>) {
+        let ticket = Ticket::of(&frame, room);
         if self.phase == Phase::Stopping {
             return self.take_step(settle(ticket, Err(ApiError::shutting_down())));
         }
@@ -345,7 +307,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
 
     fn finished(&mut self, ticket: Ticket, owed: Owed) {
         self.slow = None;
-        self.watchdog.excuse();
         self.owe(ticket, owed);
     }
 
@@ -358,25 +319,26 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     }
 
     fn emit(&mut self, ticket: Ticket, settled: Settled) {
-        if self.out.is_empty() {
+        if self.outbox.is_empty() {
             self.watchdog.wrote();
         }
         let mut status = 0;
         match self.subject_to_stop(settled) {
-            Settled::Response(response) => response.encode(ticket.req_id, &mut self.out),
-            Settled::Encoded(frame) => append(&mut self.out, frame),
+            Settled::Response(response) => response.encode(ticket.req_id, self.outbox.buffer()),
+            Settled::Encoded(frame) => self.outbox.append(frame),
             Settled::Failure(error) => {
                 error.log();
                 status = error.code.status();
-                encode_failure(&mut self.out, ticket.req_id, error.code, &error.message, &error.details);
+                let out = self.outbox.buffer();
+                encode_failure(out, ticket.req_id, error.code, &error.message, &error.details);
             }
             Settled::Subscribed(opening) => {
                 let accepted = Response::Subscribed { caught_up: opening.caught_up };
-                accepted.encode(opening.req_id, &mut self.out);
+                accepted.encode(opening.req_id, self.outbox.buffer());
                 self.subscriptions.begin(&opening, &self.tcp);
             }
         }
-        self.out_rooms.extend(ticket.room);
+        self.outbox.keep(ticket.room, None);
         self.tcp.shared.metrics.tcp(message_name(ticket.msg_type), status);
     }
 
@@ -391,21 +353,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     }
 
     fn deliver(&mut self, chunk: Chunk) {
-        if self.out.is_empty() {
+        if self.outbox.is_empty() {
             self.watchdog.wrote();
         }
-        append(&mut self.out, chunk.frames);
-        self.out_rooms.extend(chunk.room);
-    }
-
-    fn wrote(&mut self) {
-        self.watchdog.wrote();
-        if self.out.is_empty() {
-            self.out_rooms.clear();
-            if self.out.capacity() > BUFFER_BYTES_KEPT {
-                self.out = BytesMut::new();
-            }
-        }
+        self.outbox.append(chunk.frames);
+        self.outbox.keep(chunk.room, chunk.place);
     }
 
     pub(super) fn subscribe(&mut self, ticket: Ticket, ask: &Subscribe) -> Step {
@@ -423,7 +375,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         self.phase = Phase::Stopping;
         self.linger = Some(STOPPED_LINGER);
         self.room_wait = None;
-        self.subscriptions.end_all(&ApiError::shutting_down(), &mut self.out);
+        self.subscriptions.end_all(&ApiError::shutting_down(), self.outbox.buffer());
     }
 
     fn end(&mut self) {
@@ -435,23 +387,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     /// Ends the connection in a way that lets the peer read the last answers: a socket that is closed
     /// while bytes of the peer are unread may take back what was sent on it.
     async fn close(mut self) -> io::Result<()> {
-        self.stream.shutdown().await?;
-        if let Some(linger) = self.linger {
+        let part = async {
+            self.stream.shutdown().await?;
             let mut rest = [0; 4096];
-            let drain = async { while self.stream.read(&mut rest).await.is_ok_and(|bytes| bytes > 0) {} };
-            if tokio::time::timeout(linger, drain).await.is_err() {
-                tracing::debug!(session = self.session_id, "a peer went on after it was hung up on");
-            }
-        }
-        Ok(())
-    }
-}
-
-fn append(out: &mut BytesMut, frame: BytesMut) {
-    if out.is_empty() {
-        *out = frame;
-    } else {
-        out.extend_from_slice(&frame);
+            while self.linger.is_some() && self.stream.read(&mut rest).await? > 0 {}
+            Ok(())
+        };
+        tokio::time::timeout(self.linger.unwrap_or(ENDED_LINGER), part).await.unwrap_or_else(|_| {
+            tracing::debug!(session = self.session_id, "a peer went on after it was hung up on");
+            Ok(())
+        })
     }
 }
 
@@ -459,3 +404,6 @@ fn append(out: &mut BytesMut, frame: BytesMut) {
 fn message_name(msg_type: u16) -> &'static str {
     MsgType::from_wire(msg_type).map_or("UNKNOWN", MsgType::name)
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,13 +9,14 @@ use turnkeep_types::{BlobHash, ContextId, Limits};
 use turnkeep_wire::message::{AppendBatch, AppendTurn, ContextHead, SentTurn};
 use turnkeep_wire::{Request, Response};
 
+use super::Tcp;
 use super::connection::Connection;
 use super::greeting::welcome;
 use super::page::{Page, encode_whole_blob};
 use super::replies::{Ack, Owed, Settled, Ticket};
-use super::{LARGE_FROM_BYTES, Tcp};
 use crate::convert::{self, Policy};
 use crate::error::ApiError;
+use crate::memory::LARGE_FROM_BYTES;
 
 /// What a connection has to do for a request.
 #[expect(clippy::large_enum_variant, reason = "made and taken apart once per request; a box would cost more")]
@@ -83,30 +84,31 @@ fn presence(store: &Store, hashes: &[BlobHash]) -> Response {
     Response::HasBlobs(hashes.iter().map(|hash| store.has_blob(*hash).is_some()).collect())
 }
 
-/// What verifying a turn's payload goes through.
+/// What verifying a turn's payload goes through, as its sender says.
 fn weight(turn: &SentTurn) -> usize {
     turn.payload.len().max(turn.raw_len as usize)
 }
 
 impl Tcp {
     fn append(self: &Arc<Self>, ticket: Ticket, append: AppendTurn) -> Step {
-        let bytes = weight(&append.turn);
+        let bytes = weight(&append.turn).min(self.shared.policy.limits.blob_bytes_max);
         self.write(ticket, Ack::Turn, bytes, |policy| convert::append_turn(policy, append))
     }
 
     fn append_batch(self: &Arc<Self>, ticket: Ticket, batch: AppendBatch) -> Step {
-        let bytes = batch.turns.iter().map(weight).sum();
+        let bytes: usize = batch.turns.iter().map(weight).sum();
+        let bytes = bytes.min(self.shared.policy.limits.batch_raw_bytes_max);
         let ack = Ack::Batch(batch.context);
         self.write(ticket, ack, bytes, |policy| convert::append_batch(policy, batch))
     }
 
-    /// Makes a command and submits it. With `bytes` to hash it may be made on another thread.
+    /// Makes a command and submits it. With `bytes` to unpack and hash it may be made on another thread.
     fn write<F>(self: &Arc<Self>, ticket: Ticket, ack: Ack, bytes: usize, make: F) -> Step
     where
         F: FnOnce(&Policy) -> Result<Command, ApiError> + Send + 'static,
     {
         if bytes >= LARGE_FROM_BYTES {
-            return Step::Await(Box::pin(Arc::clone(self).write_large(ticket, ack, make)));
+            return Step::Await(Box::pin(Arc::clone(self).write_large(ticket, ack, bytes, make)));
         }
         let command = match make(&self.shared.policy) {
             Ok(command) => command,
@@ -121,15 +123,31 @@ impl Tcp {
         }
     }
 
-    async fn write_large<F>(self: Arc<Self>, ticket: Ticket, ack: Ack, make: F) -> (Ticket, Owed)
+    async fn write_large<F>(
+        self: Arc<Self>,
+        ticket: Ticket,
+        ack: Ack,
+        bytes: usize,
+        make: F,
+    ) -> (Ticket, Owed)
     where
         F: FnOnce(&Policy) -> Result<Command, ApiError> + Send + 'static,
     {
-        let tcp = Arc::clone(&self);
-        match self.shared.blocking(move || make(&tcp.shared.policy)).await {
+        match self.make_large(bytes, make).await {
             Ok(command) => self.submit(ticket, ack, command).await,
             Err(error) => (ticket, Owed::Settled(Settled::Failure(error))),
         }
+    }
+
+    /// Makes a command on another thread, within room for what its payloads unpack to; the room of the
+    /// bytes as sent is the ticket's.
+    async fn make_large<F>(self: &Arc<Self>, bytes: usize, make: F) -> Result<Command, ApiError>
+    where
+        F: FnOnce(&Policy) -> Result<Command, ApiError> + Send + 'static,
+    {
+        let room = self.shared.memory.take(bytes).await?;
+        let tcp = Arc::clone(self);
+        self.shared.blocking(move || room.during(|| make(&tcp.shared.policy))).await
     }
 
     async fn submit(self: Arc<Self>, ticket: Ticket, ack: Ack, command: Command) -> (Ticket, Owed) {
@@ -177,15 +195,15 @@ impl Tcp {
     where
         F: FnOnce() -> Result<bytes::BytesMut, ReadError> + Send + 'static,
     {
-        let room = self.room(bytes);
+        let room = self.shared.memory.take(bytes);
         let shared = Arc::clone(&self.shared);
         Step::Await(Box::pin(async move {
-            ticket.room = room.await;
-            let owed = match shared.blocking(move || encode().map_err(ApiError::from)).await {
-                Ok(frame) => Settled::Encoded(frame),
-                Err(error) => Settled::Failure(error),
+            let made = async {
+                ticket.room = Some(room.await?);
+                shared.blocking(move || encode().map_err(ApiError::from)).await
             };
-            (ticket, Owed::Settled(owed))
+            let settled = made.await.map_or_else(Settled::Failure, Settled::Encoded);
+            (ticket, Owed::Settled(settled))
         }))
     }
 }

@@ -1,4 +1,4 @@
-//! The binary protocol's port: accept, TLS, and one task per connection until it ends.
+//! The binary protocol's port: one task per connection until it ends.
 //!
 //! A connection is one task that reads, dispatches and writes; appends hop to the writer's thread and
 //! back, everything else is answered where it was read. Answers leave in the order of their requests;
@@ -7,48 +7,39 @@
 mod connection;
 mod dispatch;
 mod greeting;
+mod inbox;
+mod outbox;
 mod page;
 mod replies;
 mod subscription;
 mod watchdog;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use bytes::BytesMut;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use turnkeep_store::Store;
 use turnkeep_wire::ErrorCode;
 use turnkeep_wire::message::encode_failure;
 
+use crate::accept::{Port, accept};
 use crate::error::ApiError;
 use crate::shared::Shared;
 use connection::Connection;
-
-/// How long to wait after an accept that failed, as it does when files run out.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// From this size on, a frame or a page takes from [`LARGE_BYTES_MAX`] and its work leaves the runtime's thread.
-const LARGE_FROM_BYTES: usize = 256 << 10;
-/// What all large frames and pages of all connections together may hold.
-const LARGE_BYTES_MAX: usize = 1 << 30;
-/// The unit in which that is counted.
-const LARGE_UNIT_BYTES: usize = 4 << 10;
 
 /// What the connections of this port share.
 struct Tcp {
     shared: Arc<Shared>,
     last_session: AtomicU64,
-    large: Arc<Semaphore>,
 }
 
 impl Tcp {
     fn new(shared: Arc<Shared>) -> Self {
-        let large = Arc::new(Semaphore::new(LARGE_BYTES_MAX / LARGE_UNIT_BYTES));
-        Self { shared, last_session: AtomicU64::new(0), large }
+        Self { shared, last_session: AtomicU64::new(0) }
     }
 
     fn store(&self) -> &Store {
@@ -58,65 +49,28 @@ impl Tcp {
     fn next_session(&self) -> u64 {
         self.last_session.fetch_add(1, Ordering::Relaxed) + 1
     }
-
-    /// Room for something large, as soon as there is some. None of it is ever refused for its size.
-    fn room(&self, bytes: usize) -> impl Future<Output = Option<OwnedSemaphorePermit>> + Send + 'static {
-        let units = bytes.min(LARGE_BYTES_MAX).div_ceil(LARGE_UNIT_BYTES);
-        let acquire = Arc::clone(&self.large).acquire_many_owned(u32::try_from(units).unwrap_or(u32::MAX));
-        async move { acquire.await.ok() }
-    }
 }
 
-/// Serves the binary protocol on `listener` until the server stops. Connections outlive it as tracked tasks.
+/// Serves the binary protocol on `listener` until the server stops.
 pub(crate) async fn serve_tcp(listener: TcpListener, tls: Option<TlsAcceptor>, shared: Arc<Shared>) {
     let tcp = Arc::new(Tcp::new(Arc::clone(&shared)));
-    loop {
-        let accepted = tokio::select! {
-            () = shared.stopping.cancelled() => return,
-            accepted = listener.accept() => accepted,
-        };
-        match accepted {
-            Ok((stream, _)) => {
-                shared.spawn(serve_stream(stream, tls.clone(), Arc::clone(&tcp)));
-            }
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-            }
+    accept(listener, tls, tcp, shared).await;
+}
+
+impl Port for Arc<Tcp> {
+    fn refusal(&self) -> Vec<u8> {
+        let error = ApiError::new(ErrorCode::Unavailable, "too many connections are open");
+        let mut out = BytesMut::new();
+        encode_failure(&mut out, 0, error.code, &error.message, &error.details);
+        out.to_vec()
+    }
+
+    async fn exchange<S>(self, stream: S, _: IpAddr)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        if let Err(error) = Connection::new(stream, self).run().await {
+            tracing::debug!(%error, "a connection broke");
         }
-    }
-}
-
-async fn serve_stream(mut stream: TcpStream, tls: Option<TlsAcceptor>, tcp: Arc<Tcp>) {
-    let Some(_place) = tcp.shared.connections.enter() else {
-        return refuse(&mut stream, tls.is_some()).await;
-    };
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "TCP_NODELAY");
-    }
-    let Some(acceptor) = tls else { return exchange(stream, tcp).await };
-    match tokio::time::timeout(tcp.shared.config.timeouts.handshake, acceptor.accept(stream)).await {
-        Ok(Ok(stream)) => exchange(stream, tcp).await,
-        Ok(Err(error)) => tracing::debug!(%error, "TLS handshake"),
-        Err(_) => tracing::debug!("the TLS handshake took too long"),
-    }
-}
-
-async fn exchange<S>(stream: S, tcp: Arc<Tcp>)
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send,
-{
-    if let Err(error) = Connection::new(stream, tcp).run().await {
-        tracing::debug!(%error, "a connection broke");
-    }
-}
-
-/// Says that the server is full. A client that expects TLS is not told: the handshake would cost what is short.
-async fn refuse(stream: &mut TcpStream, tls: bool) {
-    let error = ApiError::new(ErrorCode::Unavailable, "too many connections are open");
-    let mut out = BytesMut::new();
-    encode_failure(&mut out, 0, error.code, &error.message, &error.details);
-    if !tls && let Err(error) = stream.write_all(&out).await {
-        tracing::debug!(%error, "a refused connection");
     }
 }

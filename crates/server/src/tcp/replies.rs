@@ -8,7 +8,6 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::BytesMut;
-use tokio::sync::OwnedSemaphorePermit;
 use turnkeep_store::{Appended, Created, Outcome};
 use turnkeep_types::{BlobHash, ContextId};
 use turnkeep_wire::message::{AttachFs, BatchAck, BatchAckTurn, ContextHead, TurnAck};
@@ -17,6 +16,7 @@ use turnkeep_wire::{Frame, Response};
 use super::subscription::Opening;
 use crate::error::ApiError;
 use crate::handle::Answer;
+use crate::memory::Room;
 
 /// What a request is known by until it is answered.
 #[derive(Debug)]
@@ -25,11 +25,11 @@ pub(super) struct Ticket {
     pub(super) msg_type: u16,
     bytes: usize,
     /// Its part of what large frames and pages may hold.
-    pub(super) room: Option<OwnedSemaphorePermit>,
+    pub(super) room: Option<Room>,
 }
 
 impl Ticket {
-    pub(super) fn of(frame: &Frame, room: Option<OwnedSemaphorePermit>) -> Self {
+    pub(super) fn of(frame: &Frame, room: Option<Room>) -> Self {
         let header = frame.header;
         Self { req_id: header.req_id, msg_type: header.msg_type, bytes: frame.payload.len(), room }
     }

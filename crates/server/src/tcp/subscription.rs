@@ -10,16 +10,17 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::BytesMut;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use turnkeep_store::{EventKind, Store, Turn};
 use turnkeep_types::ContextId;
 use turnkeep_wire::ErrorCode;
 use turnkeep_wire::message::{ReadOptions, Subscribe, encode_event, encode_failure, flag};
 
+use super::Tcp;
 use super::page::with_item;
-use super::{LARGE_FROM_BYTES, Tcp};
 use crate::error::ApiError;
+use crate::memory::{LARGE_FROM_BYTES, Room};
 
 /// Subscriptions of one connection.
 const SUBSCRIPTIONS_MAX: usize = 64;
@@ -49,7 +50,9 @@ pub(super) struct Chunk {
     serial: u64,
     pub(super) frames: BytesMut,
     /// Its part of what large frames and pages may hold.
-    pub(super) room: Option<OwnedSemaphorePermit>,
+    pub(super) room: Option<Room>,
+    /// The place that its connection has for one large delivery.
+    pub(super) place: Option<OwnedSemaphorePermit>,
     ends: bool,
 }
 
@@ -58,7 +61,22 @@ pub(super) struct Chunk {
 pub(super) struct Subscriptions {
     live: HashMap<u64, Live>,
     last_serial: u64,
-    channel: Option<(mpsc::Sender<Chunk>, mpsc::Receiver<Chunk>)>,
+    line: Option<Line>,
+}
+
+/// How chunks reach the connection.
+struct Line {
+    sender: mpsc::Sender<Chunk>,
+    receiver: mpsc::Receiver<Chunk>,
+    /// A place for one large delivery at a time, whichever subscription it is of.
+    large: Arc<Semaphore>,
+}
+
+impl Line {
+    fn new() -> Self {
+        let (sender, receiver) = mpsc::channel(CHUNKS_MAX);
+        Self { sender, receiver, large: Arc::new(Semaphore::new(1)) }
+    }
 }
 
 struct Live {
@@ -79,6 +97,11 @@ impl Live {
 impl Subscriptions {
     pub(super) fn is_empty(&self) -> bool {
         self.live.is_empty()
+    }
+
+    /// Whether a large delivery is on its way, with room that others may need.
+    pub(super) fn holds_room(&self) -> bool {
+        self.line.as_ref().is_some_and(|line| line.large.available_permits() == 0)
     }
 
     /// Accepts a subscription, if it can be.
@@ -118,7 +141,7 @@ impl Subscriptions {
         let live = self.live.get_mut(&opening.req_id).filter(|live| live.serial == opening.serial);
         let Some(live) = live else { return };
         live.begun = true;
-        let (sender, _) = self.channel.get_or_insert_with(|| mpsc::channel(CHUNKS_MAX));
+        let line = self.line.get_or_insert_with(Line::new);
         let feed = Feed {
             tcp: Arc::clone(tcp),
             req_id: opening.req_id,
@@ -129,8 +152,10 @@ impl Subscriptions {
             caught_up: opening.caught_up,
             frames: BytesMut::new(),
             room: None,
+            place: None,
             last_frame_at: None,
-            sender: sender.clone(),
+            sender: line.sender.clone(),
+            large: Arc::clone(&line.large),
         };
         let cancelled = live.token.clone();
         tcp.shared.spawn(async move { cancelled.run_until_cancelled(feed.run()).await.unwrap_or(()) });
@@ -154,8 +179,8 @@ impl Subscriptions {
 
     /// The next chunk of a subscription that is still wanted.
     pub(super) fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Chunk> {
-        let Some((_, receiver)) = &mut self.channel else { return Poll::Pending };
-        while let Poll::Ready(Some(chunk)) = receiver.poll_recv(context) {
+        let Some(line) = &mut self.line else { return Poll::Pending };
+        while let Poll::Ready(Some(chunk)) = line.receiver.poll_recv(context) {
             let wanted = self.live.get(&chunk.req_id).is_some_and(|live| live.serial == chunk.serial);
             if wanted && chunk.ends {
                 self.live.remove(&chunk.req_id);
@@ -193,9 +218,11 @@ struct Feed {
     next: u64,
     caught_up: bool,
     frames: BytesMut,
-    room: Option<OwnedSemaphorePermit>,
+    room: Option<Room>,
+    place: Option<OwnedSemaphorePermit>,
     last_frame_at: Option<usize>,
     sender: mpsc::Sender<Chunk>,
+    large: Arc<Semaphore>,
 }
 
 impl Feed {
@@ -228,11 +255,18 @@ impl Feed {
             self.next += 1;
             tokio::task::consume_budget().await;
         }
+        // Much may have been appended meanwhile: who is still behind that has not caught up.
+        if self.tcp.store().last_position() <= last {
+            self.mark_caught_up();
+        }
+        Ok(self.flush().await?)
+    }
+
+    fn mark_caught_up(&mut self) {
         self.caught_up = true;
         if let Some(flags) = self.last_frame_at.and_then(|at| self.frames.get_mut(at + FLAGS_AT)) {
             *flags |= flag::CAUGHT_UP.to_le_bytes()[0];
         }
-        Ok(self.flush().await?)
     }
 
     async fn deliver(&mut self, position: u64) -> Result<(), End> {
@@ -251,6 +285,7 @@ impl Feed {
         let written = if payload < LARGE_FROM_BYTES {
             self.write(position, &turn)
         } else {
+            self.find_room(position, payload).await?;
             self.write_large(position, turn, payload).await
         };
         written.map_err(|error| broken(position, error))
@@ -263,9 +298,18 @@ impl Feed {
         })?)
     }
 
+    /// Waits for the connection's other large deliveries to have been read, then for room.
+    async fn find_room(&mut self, position: u64, bytes: usize) -> Result<(), End> {
+        self.place = Arc::clone(&self.large).acquire_owned().await.ok();
+        match self.tcp.shared.memory.take(bytes).await {
+            Ok(room) => self.room = Some(room),
+            Err(busy) => return Err(End::Failed(busy.with("resume_after", (position - 1).to_string()))),
+        }
+        Ok(())
+    }
+
     /// Writes a chunk of one large delivery, on another thread.
     async fn write_large(&mut self, position: u64, turn: Turn, bytes: usize) -> Result<(), ApiError> {
-        self.room = self.tcp.room(bytes).await;
         let (req_id, caught_up, options, tcp) =
             (self.req_id, self.caught_up, self.options, Arc::clone(&self.tcp));
         let encode = move || {
@@ -298,8 +342,9 @@ impl Feed {
     }
 
     async fn send(&mut self, ends: bool) -> Result<(), Gone> {
-        let (frames, room) = (std::mem::take(&mut self.frames), self.room.take());
-        let chunk = Chunk { req_id: self.req_id, serial: self.serial, frames, room, ends };
+        let (room, place) = (self.room.take(), self.place.take());
+        let frames = std::mem::take(&mut self.frames);
+        let chunk = Chunk { req_id: self.req_id, serial: self.serial, frames, room, place, ends };
         self.sender.send(chunk).await.map_err(|_| Gone)
     }
 }

@@ -1,7 +1,8 @@
 //! Gives up on peers that keep us waiting.
 //!
 //! One timer per connection, armed lazily: it is moved only when a deadline comes nearer, and looks at
-//! the true deadline when it fires, so that traffic costs no timer work.
+//! the true deadline when it fires, so that traffic costs no timer work. Time in which we would take
+//! nothing is ours: a peer's deadlines move by as much.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -25,7 +26,7 @@ pub(super) enum Late {
 
 /// What a connection is doing, as far as it decides who waits for whom.
 #[derive(Debug, Clone, Copy)]
-#[expect(clippy::struct_excessive_bools, reason = "four independent facts")]
+#[expect(clippy::struct_excessive_bools, reason = "five independent facts")]
 pub(super) struct Activity {
     /// We would take bytes if they came.
     pub(super) reading: bool,
@@ -35,6 +36,8 @@ pub(super) struct Activity {
     pub(super) writing: bool,
     /// The peer follows something, and need not say anything.
     pub(super) subscribed: bool,
+    /// What the peer does not take holds room that others may need.
+    pub(super) holding: bool,
 }
 
 /// A connection's deadlines.
@@ -45,6 +48,8 @@ pub(super) struct Watchdog {
     frame_since: Option<Instant>,
     quiet_since: Instant,
     written: Instant,
+    /// Since when we take nothing.
+    halted: Option<Instant>,
     timer: Pin<Box<Sleep>>,
 }
 
@@ -59,6 +64,7 @@ impl Watchdog {
             frame_since: None,
             quiet_since: now,
             written: now,
+            halted: None,
             timer,
         }
     }
@@ -81,14 +87,8 @@ impl Watchdog {
         self.written = Instant::now();
     }
 
-    /// Time spent on our side is not the peer's.
-    pub(super) fn excuse(&mut self) {
-        let now = Instant::now();
-        self.quiet_since = now;
-        self.frame_since = self.frame_since.map(|_| now);
-    }
-
     pub(super) fn poll(&mut self, activity: Activity, context: &mut Context<'_>) -> Poll<Late> {
+        self.excuse(activity.reading);
         loop {
             let due = self.due(activity);
             let check_at = due.map_or_else(|| Instant::now() + self.timeouts.idle, |(at, _)| at);
@@ -103,10 +103,24 @@ impl Watchdog {
         }
     }
 
+    /// Moves what the peer is measured by when we take again what we did not take for a while.
+    fn excuse(&mut self, reading: bool) {
+        if !reading {
+            self.halted.get_or_insert_with(Instant::now);
+        } else if let Some(halted) = self.halted.take() {
+            let now = Instant::now();
+            let moved = |since: Instant| (since + (now - halted)).min(now);
+            self.opened = moved(self.opened);
+            self.quiet_since = moved(self.quiet_since);
+            self.frame_since = self.frame_since.map(moved);
+        }
+    }
+
     fn due(&self, activity: Activity) -> Option<(Instant, Late)> {
-        let Activity { reading, owing, writing, subscribed } = activity;
+        let Activity { reading, owing, writing, subscribed, holding } = activity;
         if writing {
-            let patience = if subscribed { self.timeouts.idle } else { self.timeouts.write_stall };
+            let patient = subscribed && !holding;
+            let patience = if patient { self.timeouts.idle } else { self.timeouts.write_stall };
             return Some((self.written + patience, Late::Reading));
         }
         if !reading {
@@ -119,5 +133,54 @@ impl Watchdog {
             return Some((since + self.timeouts.frame, Late::Frame));
         }
         (!owing && !subscribed).then(|| (self.quiet_since + self.timeouts.idle, Late::Idle))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::time::Duration;
+
+    use super::*;
+
+    const READING: Activity =
+        Activity { reading: true, owing: false, writing: false, subscribed: false, holding: false };
+
+    /// Lets up to `seconds` pass and says what the peer was late with, and when.
+    async fn watch(watchdog: &mut Watchdog, activity: Activity, seconds: u64) -> Option<(Late, u64)> {
+        let began = Instant::now();
+        let late = poll_fn(|context| watchdog.poll(activity, context));
+        let late = tokio::time::timeout(Duration::from_secs(seconds), late).await.ok()?;
+        Some((late, began.elapsed().as_secs()))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_frame_has_its_time_besides_the_time_that_we_take() {
+        let mut watchdog = Watchdog::new(&Timeouts::default());
+        watchdog.took_frames(true);
+        assert_eq!(watch(&mut watchdog, READING, 20).await, None);
+        let halted = Activity { reading: false, owing: true, ..READING };
+        assert_eq!(watch(&mut watchdog, halted, 3600).await, None, "our disk may take its time");
+        assert_eq!(watch(&mut watchdog, READING, 3600).await, Some((Late::Frame, 10)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_first_frame_has_its_time_once() {
+        let mut watchdog = Watchdog::new(&Timeouts::default());
+        assert_eq!(watch(&mut watchdog, READING, 3600).await, Some((Late::FirstFrame, 10)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stalled_subscriber_has_patience_unless_it_holds_what_others_need() {
+        async fn check(subscribed: bool, holding: bool, expect: u64) {
+            let mut watchdog = Watchdog::new(&Timeouts::default());
+            watchdog.took_frames(false);
+            let activity = Activity { writing: true, subscribed, holding, ..READING };
+            assert_eq!(watch(&mut watchdog, activity, 7200).await, Some((Late::Reading, expect)));
+        }
+        check(false, false, 30).await;
+        check(false, true, 30).await;
+        check(true, false, 3600).await;
+        check(true, true, 30).await;
     }
 }

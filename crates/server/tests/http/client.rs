@@ -88,6 +88,10 @@ impl Server {
         self.running.link()
     }
 
+    pub(crate) fn tcp_addr(&self) -> SocketAddr {
+        self.running.tcp_addr()
+    }
+
     pub(crate) async fn stop(self) {
         self.running.shutdown().await;
         self.store.close();

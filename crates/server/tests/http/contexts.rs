@@ -143,3 +143,23 @@ async fn contexts_are_listed_newest_first_by_pages_and_labels() {
     check("?limit=999999999999999999999", &["7", "6", "5", "4", "3", "2", "1"], Value::Null).await;
     server.stop().await;
 }
+
+#[tokio::test]
+async fn a_page_of_large_labels_is_cut_and_goes_on() {
+    let server = Server::start().await;
+    let labels: serde_json::Map<_, _> =
+        (0..64).map(|n| (format!("label {n}"), json!("x".repeat(1024)))).collect();
+    for _ in 0..12 {
+        assert_eq!(server.post("/v1/contexts", &json!({"labels": labels})).send().await.status, 201);
+    }
+    let ids = |page: &serde_json::Value| -> Vec<u64> {
+        let contexts = page["contexts"].as_array().unwrap().iter();
+        contexts.map(|context| context["context_id"].as_str().unwrap().parse().unwrap()).collect()
+    };
+    let first = server.read("/v1/contexts?limit=1000").await;
+    assert_eq!(ids(&first), [12, 11, 10, 9, 8, 7, 6, 5]);
+    let cursor = first["next_cursor"].as_str().unwrap();
+    let rest = server.read(&format!("/v1/contexts?limit=1000&cursor={cursor}")).await;
+    assert_eq!((ids(&rest), rest["next_cursor"].is_null()), (vec![4, 3, 2, 1], true));
+    server.stop().await;
+}

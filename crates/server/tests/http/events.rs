@@ -93,7 +93,7 @@ async fn a_position_beyond_the_end_is_a_conflict() {
     let server = Server::start().await;
     server.context().await;
     let details = server.get("/v1/events?after=2").send().await.error(409, "Conflict");
-    assert_eq!(details, json!({"last_position": 1}));
+    assert_eq!(details, json!({"last_position": "1"}));
     server.get("/v1/events").header("last-event-id", "9").send().await.error(409, "Conflict");
     server.get("/v1/events").header("last-event-id", "x").send().await.error(400, "BadRequest");
     server.get("/v1/events?after=x").send().await.error(400, "BadRequest");

@@ -81,6 +81,89 @@ async fn bytes_that_are_no_http_end_only_their_own_connection() {
 }
 
 #[tokio::test]
+async fn a_lower_nesting_limit_holds_for_bodies_and_bundles() {
+    let server = Server::with(|config| config.limits.nesting_max = 6).await;
+    let context = server.context().await;
+    let path = format!("/v1/contexts/{context}/turns");
+    let nested = |depth: usize| format!("{{\"data\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
+    let reply = server.call("POST", &path).body(nested(7)).send().await;
+    assert_eq!(reply.error(413, "TooLarge")["limit"], 7, "its values and the request around them");
+    server.call("POST", &path).body(nested(6)).send().await.error(422, "MissingTypeHint");
+    let deep = format!("{{\"bundle_id\":\"b\",\"x\":{}{}}}", "[".repeat(6), "]".repeat(6));
+    let reply = server.put("/v1/registry/bundles/b").body(deep).send().await;
+    assert_eq!(reply.error(413, "TooLarge"), json!({"limit": 6, "actual": 7}));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_parsed_where_it_is_read_is_small() {
+    let server = Server::start().await;
+    let context = server.context().await;
+    let body = json!({"labels": {"a": "x".repeat(256 << 10)}});
+    for (method, path) in [
+        ("POST", "/v1/contexts"),
+        ("POST", "/v1/contexts/create"),
+        ("POST", "/v1/contexts/fork"),
+        ("PATCH", &format!("/v1/contexts/{context}")),
+    ] {
+        let details = server.call(method, path).json(&body).send().await.error(413, "TooLarge");
+        assert_eq!(details["limit"], 256 << 10, "{method} {path}");
+    }
+    server.stop().await;
+}
+
+/// A connection that has sent all of a large body but its end.
+async fn hoarder(server: &Server) -> TcpStream {
+    let mut stream = TcpStream::connect(server.addr).await.unwrap();
+    let hash = "ab".repeat(32);
+    let head = format!(
+        "PUT /v1/blobs/{hash} HTTP/1.1\r\nhost: {}\r\ncontent-length: {}\r\n\r\n",
+        server.addr,
+        1 << 20
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream.write_all(&vec![7; 1_000_000]).await.unwrap();
+    stream
+}
+
+#[tokio::test]
+async fn large_bodies_share_their_room_and_small_ones_need_none() {
+    let server = Server::with(|config| {
+        config.large_bytes_max = 4 << 20;
+        config.timeouts.room = Duration::from_millis(20);
+    })
+    .await;
+    let mut hoarders = Vec::new();
+    for _ in 0..4 {
+        hoarders.push(hoarder(&server).await);
+    }
+    let blob = vec![7; 600 << 10];
+    let path = format!("/v1/blobs/{}", turnkeep_types::BlobHash::of(&blob));
+    let put = || server.put(&path).body(blob.clone()).send();
+    within(async {
+        while !server.get("/metrics").send().await.text().contains("turnkeep_large_bytes 4194304\n") {}
+    })
+    .await;
+    let refused = put().await;
+    refused.error(429, "TooManyRequests");
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    let context = server.context().await;
+    server.append(&context, json!({"payload_b64": "AAAA"})).await;
+    drop(hoarders);
+    within(async { while put().await.status >= 300 {} }).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_body_has_its_time_however_it_trickles() {
+    let server = Server::with(|config| config.timeouts.http_body = Duration::from_millis(20)).await;
+    let head = format!("POST /v1/contexts HTTP/1.1\r\nhost: {}\r\ncontent-length: 10\r\n\r\n{{", server.addr);
+    let answer = raw(&server, head.as_bytes()).await;
+    assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("did not arrive in time"), "{answer}");
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn a_request_without_a_host_is_refused() {
     let server = Server::start().await;
     let answer = raw(&server, b"GET /healthz HTTP/1.1\r\nconnection: close\r\n\r\n").await;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use serde_json::json;
 use turnkeep_journal::{MemoryStorage, Storage};
 use turnkeep_store::archive;
+use turnkeep_types::BlobHash;
 
-use crate::client::Server;
+use crate::client::{Server, within};
 
 #[tokio::test]
 async fn health_says_ok_and_the_version() {
@@ -28,6 +29,7 @@ async fn stats_and_metrics_count_what_happened() {
     {
         assert_eq!(stats[name], expect, "{name}");
     }
+    assert_eq!(stats["tcp_addr"], server.tcp_addr().to_string());
     assert_eq!((&stats["poisoned"], &stats["connections"]), (&json!(false), &json!(1)));
     let metrics = server.get("/metrics").send().await;
     assert!(metrics.header("content-type").unwrap().starts_with("application/openmetrics-text"));
@@ -36,6 +38,7 @@ async fn stats_and_metrics_count_what_happened() {
         "turnkeep_turns_total 2",
         "turnkeep_connections 1",
         "turnkeep_poisoned 0",
+        "turnkeep_large_bytes 0",
         "turnkeep_http_requests_total{route=\"/v1/contexts/{context_id}/turns\",method=\"POST\",status=\"201\"} 2",
         "turnkeep_http_requests_total{route=\"/v1/contexts/{context_id}\",method=\"GET\",status=\"404\"} 1",
         "# EOF",
@@ -78,4 +81,28 @@ async fn an_export_imports_as_the_same_store() {
     let copy = Server::on(disk, |_| {}).await;
     assert_eq!(copy.read("/v1/contexts/1/turns?view=both").await, page);
     copy.stop().await;
+}
+
+#[tokio::test]
+async fn a_few_exports_at_once_and_no_more() {
+    let server = Server::start().await;
+    // More than the sockets between us hold, so that an export that is not read does not end.
+    let mut state = 1_u32;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state.to_le_bytes()[3]
+    };
+    let noise: Vec<u8> = (0..24 << 20).map(|_| next()).collect();
+    let path = format!("/v1/blobs/{}", BlobHash::of(&noise));
+    assert_eq!(server.put(&path).body(noise).send().await.status, 201);
+    let mut held = Vec::new();
+    for _ in 0..4 {
+        held.push(server.get("/v1/export").stream().await);
+        assert_eq!(held.last().unwrap().response.status(), 200);
+    }
+    server.get("/v1/export").send().await.error(429, "TooManyRequests");
+    held.pop();
+    within(async { while server.get("/v1/export").stream().await.response.status() != 200 {} }).await;
+    drop(held);
+    server.stop().await;
 }

@@ -7,6 +7,7 @@ mod malformed;
 mod order;
 mod pages;
 mod races;
+mod room;
 mod shutdown;
 mod subscribe;
 mod support;

@@ -141,6 +141,30 @@ async fn a_reader_that_falls_behind_is_told_where_to_resume_and_its_connection_g
 }
 
 #[tokio::test]
+async fn a_slow_replay_is_not_cut_off_by_what_is_appended_meanwhile() {
+    let server = Server::start().await;
+    let mut writer = server.connect().await;
+    let home = writer.new_context().await;
+    let turns = vec![sent(vec![b'x'; 2048]); 1000];
+    let batch = AppendBatch { context: home, parent: None, turns, key: Bytes::new(), expected_head: None };
+    let batch = Request::AppendBatch(batch);
+    let mut reader = server.connect().await;
+    for n in 0..36 {
+        if n == 18 {
+            reader.ask(&subscribe(None, Some(0), true)).await;
+        }
+        let response = writer.ask(&batch).await;
+        assert!(matches!(response, Response::BatchAppended(_)), "{response:?}");
+    }
+    for position in 2..=36_001 {
+        let (at, _, _, caught_up) = delivery(&mut reader).await;
+        assert_eq!(at, position);
+        assert!(!caught_up || at == 36_001, "{at} is not the end");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn extended_deliveries_carry_their_stamp() {
     let server = Server::start().await;
     prepared(&server).await;

@@ -41,6 +41,21 @@ impl Server {
         Peer::connect(self.addr).await
     }
 
+    /// Waits until large requests hold so many bytes of room.
+    pub(crate) async fn until_held(&self, bytes: usize) {
+        let line = format!("turnkeep_large_bytes {bytes}\n");
+        let ask = b"GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+        loop {
+            let mut stream = TcpStream::connect(self.running.http_addr()).await.unwrap();
+            stream.write_all(ask).await.unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).await.unwrap();
+            if answer.contains(&line) {
+                return;
+            }
+        }
+    }
+
     pub(crate) async fn stop(self) {
         self.running.shutdown().await;
         let store = self.store;

@@ -1,7 +1,7 @@
 //! Rows of numbers as columns: each number as its difference from the one above it, or as it is where
 //! differences make no sense (hashes). Neighbouring rows are alike, so zstd leaves little of them.
 
-use crate::varint::{Reader, put};
+use turnkeep_types::varint::{Reader, put};
 
 /// Rows per block: bounds what a writer or reader must hold at a time.
 pub(crate) const BLOCK_ROWS: u64 = 16_384;

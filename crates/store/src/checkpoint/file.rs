@@ -20,8 +20,8 @@ use crate::apply::Touched;
 use crate::record::{labels, put_labels};
 use crate::registry::Checked;
 use crate::state::{BlobRow, Declared, State, TurnRow, bundle_at};
-use crate::varint::{Reader, put, put_bytes};
 use crate::walk;
+use turnkeep_types::varint::{Reader, put, put_bytes};
 
 const MAGIC: &[u8; 8] = b"TKINDEX1";
 const FORMAT: u64 = 1;

@@ -211,7 +211,7 @@ impl Checkpointer {
         };
         let thread = std::thread::Builder::new().name("turnkeep-checkpoint".into()).spawn(write_all)?;
         let worker = Some(Worker { deltas, written, thread });
-        let due_at = progress.done.log_bytes + every_bytes;
+        let due_at = progress.done.log_bytes.saturating_add(every_bytes);
         Ok(Self { store_id, log, every_bytes, progress, due_at, in_flight: None, worker })
     }
 
@@ -274,7 +274,7 @@ impl Checkpointer {
             applier.touched.add(touched);
         }
         let since = if written { header.to.log_bytes } else { self.log.bytes_used() };
-        self.due_at = since + self.every_bytes;
+        self.due_at = since.saturating_add(self.every_bytes);
     }
 
     fn delta(&self, applier: &Applier) -> Option<Delta> {

@@ -8,10 +8,14 @@ mod scalar;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 use turnkeep_types::TypeRef;
 
 use super::msgpack::NESTING_MAX;
+use super::resolve::Resolver;
+use super::warning::truncate_path;
 use crate::registry::{Kind, MapShape, Registry, Shape, TypeVersion};
 use msgpack::Writer;
 
@@ -57,14 +61,14 @@ pub fn encode(registry: &Registry, type_ref: &TypeRef, data: &Value) -> Result<V
     }
     let unpublished = || EncodeError::Unpublished(type_ref.clone());
     let version = registry.descriptor(&type_ref.id, type_ref.version).ok_or_else(unpublished)?;
-    let mut encoder = Encoder { registry, path: vec!["data".to_owned()], depth: 0 };
+    let mut encoder = Encoder { names: Resolver::new(registry), path: vec!["data".to_owned()], depth: 0 };
     let mut out = Writer::default();
     encoder.object(&mut out, version, data)?;
     Ok(out.into_bytes())
 }
 
 struct Encoder<'r> {
-    registry: &'r Registry,
+    names: Resolver<'r>,
     /// The way to the value that is being encoded, a text per step.
     path: Vec<String>,
     depth: usize,
@@ -72,13 +76,21 @@ struct Encoder<'r> {
 
 type Encoded = Result<(), EncodeError>;
 
-impl Encoder<'_> {
+impl<'r> Encoder<'r> {
     fn wrong(&self, expected: impl Into<String>, found: &Value) -> EncodeError {
         EncodeError::WrongValue {
-            path: self.path.concat(),
+            path: self.path_text(""),
             expected: expected.into(),
             found: describe(found),
         }
+    }
+
+    /// The way to a value as text, of bounded length however long the keys on it are.
+    fn path_text(&self, last: &str) -> String {
+        let mut text = self.path.concat();
+        text.push_str(last);
+        truncate_path(&mut text);
+        text
     }
 
     /// Encodes what is one step further on the path.
@@ -96,7 +108,7 @@ impl Encoder<'_> {
     /// Encodes the parts of a container.
     fn inside(&mut self, encode: impl FnOnce(&mut Self) -> Encoded) -> Encoded {
         if self.depth == NESTING_MAX {
-            return Err(EncodeError::TooDeep { path: self.path.concat() });
+            return Err(EncodeError::TooDeep { path: self.path_text("") });
         }
         self.depth += 1;
         encode(self)?;
@@ -104,14 +116,14 @@ impl Encoder<'_> {
         Ok(())
     }
 
-    fn object(&mut self, out: &mut Writer, version: &TypeVersion, data: &Value) -> Encoded {
+    fn object(&mut self, out: &mut Writer, version: &'r TypeVersion, data: &Value) -> Encoded {
         let Value::Object(members) = data else {
             return Err(self.wrong(format!("an object of {}", version.type_ref), data));
         };
         let mut fields = Vec::with_capacity(members.len());
         for (name, value) in members {
             let field = version.field_named(name).ok_or_else(|| EncodeError::UnknownField {
-                path: format!("{}.{name}", self.path.concat()),
+                path: self.path_text(&format!(".{name}")),
                 type_ref: version.type_ref.clone(),
             })?;
             fields.push((field, value));
@@ -126,7 +138,7 @@ impl Encoder<'_> {
         })
     }
 
-    fn value(&mut self, out: &mut Writer, shape: &Shape, value: &Value) -> Encoded {
+    fn value(&mut self, out: &mut Writer, shape: &'r Shape, value: &Value) -> Encoded {
         match (&shape.kind, value) {
             (_, Value::Null) => out.nil(),
             (Kind::Any, value) => self.any(out, value)?,
@@ -139,15 +151,14 @@ impl Encoder<'_> {
         Ok(())
     }
 
-    fn nested(&mut self, out: &mut Writer, id: &str, value: &Value) -> Encoded {
-        let registry = self.registry;
-        match registry.latest(id) {
+    fn nested(&mut self, out: &mut Writer, id: &'r Arc<str>, value: &Value) -> Encoded {
+        match self.names.latest(id) {
             Some(version) => self.object(out, version, value),
-            None => Err(EncodeError::Unpublished(TypeRef::new(id, 0))),
+            None => Err(EncodeError::Unpublished(TypeRef { id: Arc::clone(id), version: 0 })),
         }
     }
 
-    fn array(&mut self, out: &mut Writer, items: &Shape, values: &[Value]) -> Encoded {
+    fn array(&mut self, out: &mut Writer, items: &'r Shape, values: &[Value]) -> Encoded {
         self.inside(|this| {
             out.array(values.len());
             values.iter().enumerate().try_for_each(|(index, value)| {
@@ -156,7 +167,7 @@ impl Encoder<'_> {
         })
     }
 
-    fn map(&mut self, out: &mut Writer, map: &MapShape, members: &Map<String, Value>) -> Encoded {
+    fn map(&mut self, out: &mut Writer, map: &'r MapShape, members: &Map<String, Value>) -> Encoded {
         let mut entries = Vec::with_capacity(members.len());
         for (key, value) in members {
             entries.push((
@@ -234,7 +245,7 @@ impl Encoder<'_> {
     }
 
     fn inner_payload(&mut self, type_ref: &TypeRef, data: &Value) -> Result<Vec<u8>, EncodeError> {
-        let registry = self.registry;
+        let registry = self.names.registry;
         let version = registry.descriptor(&type_ref.id, type_ref.version);
         let version = version.ok_or_else(|| EncodeError::Unpublished(type_ref.clone()))?;
         let mut inner = Writer::default();

@@ -9,6 +9,7 @@ pub mod fuzz;
 mod msgpack;
 mod options;
 mod render;
+mod resolve;
 mod sink;
 #[cfg(test)]
 mod tests;

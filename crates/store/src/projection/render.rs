@@ -3,9 +3,13 @@
 //! A value that fits its shape is rendered by it; one that does not is rendered as it is, with a warning.
 //! The pass fails only if the bytes are no payload or the text would grow beyond `RENDER_BYTES_MAX`.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use super::ProjectionError;
 use super::msgpack::{Reader, Token};
 use super::options::{EnumRender, IncludeUnknown, Options, TimeRender, U64Format};
+use super::resolve::Resolver;
 use super::sink::{Object, Sink};
 use super::text::{push_bytes, push_f32, push_f64, push_int, push_int_string, push_safe_int};
 use super::time;
@@ -20,7 +24,7 @@ pub(super) const RENDER_BYTES_MAX: usize = 128 << 20;
 /// Renders one payload.
 #[derive(Debug)]
 pub(super) struct Renderer<'a> {
-    pub(super) registry: &'a Registry,
+    pub(super) names: Resolver<'a>,
     pub(super) options: &'a Options,
     /// Where values are written now.
     pub(super) sink: Sink,
@@ -49,7 +53,7 @@ impl<'a> Renderer<'a> {
             (sink, object)
         });
         let (sink, path, warnings) = (Sink::default(), Path::default(), Warnings::default());
-        Self { registry, options, sink, unknown, path, warnings }
+        Self { names: Resolver::new(registry), options, sink, unknown, path, warnings }
     }
 
     /// Renders a whole payload by a descriptor.
@@ -91,11 +95,16 @@ impl<'a> Renderer<'a> {
         let depth = depth + 1;
         reader.enter(depth)?;
         let mut object = self.sink.open();
+        let mut unknown_tags = HashSet::new();
         for _ in 0..count {
             let key = reader.key(depth)?;
-            match tag_of(key).and_then(|tag| version.field(tag)) {
+            let tag = tag_of(key);
+            match tag.and_then(|tag| version.field(tag)) {
                 Some(field) => self.field(reader, &mut object, field, depth)?,
-                None => self.unknown_entry(reader, key, depth)?,
+                None => {
+                    let again = tag.filter(|&tag| !unknown_tags.insert(tag));
+                    self.unknown_entry(reader, (key, tag), again.is_some(), depth)?;
+                }
             }
         }
         self.sink.close(&object);
@@ -122,18 +131,32 @@ impl<'a> Renderer<'a> {
     }
 
     /// Shows an entry that no descriptor names, under its path, if that is asked for.
-    pub(super) fn unknown_entry(&mut self, reader: &mut Reader<'a>, key: Token<'a>, depth: usize) -> Pass {
+    pub(super) fn unknown_entry(
+        &mut self,
+        reader: &mut Reader<'a>,
+        (key, tag): (Token<'a>, Option<u64>),
+        again: bool,
+        depth: usize,
+    ) -> Pass {
+        let step = tag.map_or(Step::Key(key), Step::Unknown);
+        if again {
+            self.path.0.push(step);
+            self.warn(|| format!("tag {} occurs more than once; the last value counts", tag.unwrap_or(0)));
+            self.path.0.pop();
+        }
         let Some((mut sink, mut object)) = self.unknown.take() else {
             return Ok(reader.skip(depth)?);
         };
         std::mem::swap(&mut self.sink, &mut sink);
         let start = self.sink.out.len();
         self.push_unknown_key(key);
-        if self.sink.end_key(&mut object, start) {
+        self.path.0.push(step);
+        if self.sink.end_key(&mut object, start) && !again {
             self.warn(|| "an unknown key occurs more than once; the last value is shown".to_owned());
         }
         let token = reader.token()?;
         self.plain(reader, token, depth)?;
+        self.path.0.pop();
         self.sink.end_entry();
         self.bounded()?;
         std::mem::swap(&mut self.sink, &mut sink);
@@ -192,9 +215,8 @@ impl<'a> Renderer<'a> {
         self.plain(reader, token, depth)
     }
 
-    fn nested(&mut self, reader: &mut Reader<'a>, count: u32, id: &str, depth: usize) -> Pass {
-        let registry = self.registry;
-        match registry.latest(id) {
+    fn nested(&mut self, reader: &mut Reader<'a>, count: u32, id: &'a Arc<str>, depth: usize) -> Pass {
+        match self.names.latest(id) {
             Some(version) => self.object(reader, count, version, depth),
             None => self.plain(reader, Token::Map(count), depth),
         }
@@ -245,7 +267,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    fn int(&mut self, kind: IntKind, shape: &Shape, number: i128) {
+    fn int(&mut self, kind: IntKind, shape: &'a Shape, number: i128) {
         if let Some(id) = &shape.enum_id {
             return self.enumerated(id, number);
         }
@@ -259,8 +281,8 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    fn enumerated(&mut self, id: &str, number: i128) {
-        let label = self.registry.enum_table(id).and_then(|table| table.label(number));
+    fn enumerated(&mut self, id: &'a Arc<str>, number: i128) {
+        let label = self.names.enum_table(id).and_then(|table| table.label(number));
         let out = &mut self.sink.out;
         match (self.options.enum_render, label) {
             (EnumRender::Label, Some(label)) => push_string(out, label),

@@ -298,6 +298,13 @@ fn the_last_of_a_tag_that_comes_twice_is_shown() {
     assert_eq!(shown.warnings.len(), 3);
     assert_eq!(shown.warnings[0].tag, Some(7));
     assert!(shown.warnings[0].message.contains("tag 7 occurs more than once"));
+    let unknown = |shown: &Projected| {
+        let warning = shown.warnings.last().unwrap();
+        (warning.tag, warning.path.clone(), warning.message.contains("tag 98 occurs more than once"))
+    };
+    assert_eq!(unknown(&shown), (Some(98), "98".to_owned(), true));
+    let hidden = show(&Options::default(), &payload).unwrap();
+    assert_eq!((unknown(&hidden), hidden.unknown), ((Some(98), "98".to_owned(), true), None));
 }
 
 #[test]

@@ -58,7 +58,7 @@ impl<'a> Renderer<'a> {
             let key = reader.key(depth)?;
             match tag_of(key) {
                 Some(1..=3) => reader.skip(depth)?,
-                _ => self.unknown_entry(&mut reader, key, depth)?,
+                _ => self.unknown_entry(&mut reader, (key, tag_of(key)), false, depth)?,
             }
         }
         Ok(())
@@ -75,7 +75,7 @@ impl<'a> Renderer<'a> {
         if type_id.is_empty() {
             return Err(ProjectionError::MissingTypeHint);
         }
-        let registry = self.registry;
+        let registry = self.names.registry;
         let descriptor = registry.descriptor(type_id, version);
         let missing = || ProjectionError::FailedDependency(TypeRef::new(type_id, version));
         let descriptor = descriptor.ok_or_else(missing)?;

@@ -44,6 +44,8 @@ impl Warning {
 pub(super) enum Step<'a> {
     /// Into a field.
     Field(&'a Field),
+    /// Into an entry whose tag the descriptor does not know.
+    Unknown(u64),
     /// Into the payload of a typed blob.
     Data,
     /// Into an array.
@@ -66,14 +68,15 @@ impl Path<'_> {
             }
             step.push(&mut text);
         }
-        truncate(&mut text, PATH_BYTES_MAX);
+        truncate_path(&mut text);
         text
     }
 
     fn tag(&self) -> Option<u64> {
         self.0.iter().rev().find_map(|step| match step {
             Step::Field(field) => Some(field.tag),
-            _ => None,
+            Step::Unknown(tag) => Some(*tag),
+            Step::Data | Step::Index(_) | Step::Key(_) => None,
         })
     }
 }
@@ -82,6 +85,7 @@ impl Step<'_> {
     fn push(&self, text: &mut String) {
         match self {
             Self::Field(field) => push_name(text, &field.name),
+            Self::Unknown(tag) => push_name(text, &tag.to_string()),
             Self::Data => push_name(text, "data"),
             Self::Index(index) => {
                 text.push('[');
@@ -90,7 +94,7 @@ impl Step<'_> {
             }
             Self::Key(key) => {
                 text.push('[');
-                push_key(text, *key, BytesRender::Base64);
+                push_key(text, head(*key), BytesRender::Base64);
                 text.push(']');
             }
         }
@@ -104,9 +108,28 @@ fn push_name(text: &mut String, name: &str) {
     text.push_str(name);
 }
 
-fn truncate(text: &mut String, bytes_max: usize) {
-    if text.len() > bytes_max {
-        text.truncate(text.floor_char_boundary(bytes_max));
+/// As much of a key as a path can show: the rest is not even looked at, since paths are made often.
+fn head(key: Token<'_>) -> Token<'_> {
+    // Without a character that the cut goes through, what is left is still longer than a path.
+    const HEAD_BYTES_MAX: usize = PATH_BYTES_MAX + 4;
+    let cut = |raw| <[u8]>::get(raw, ..HEAD_BYTES_MAX).unwrap_or(raw);
+    match key {
+        Token::Str(raw) => Token::Str(match std::str::from_utf8(cut(raw)) {
+            Err(fault) if fault.error_len().is_none() && raw.len() > HEAD_BYTES_MAX => {
+                raw.get(..fault.valid_up_to()).unwrap_or(raw)
+            }
+            _ => cut(raw),
+        }),
+        Token::Bin(raw) => Token::Bin(cut(raw)),
+        Token::Ext(kind, raw) => Token::Ext(kind, cut(raw)),
+        scalar => scalar,
+    }
+}
+
+/// Cuts a text to a path's length.
+pub(super) fn truncate_path(text: &mut String) {
+    if text.len() > PATH_BYTES_MAX {
+        text.truncate(text.floor_char_boundary(PATH_BYTES_MAX));
         text.push('…');
     }
 }
@@ -152,7 +175,7 @@ impl Warnings {
             return;
         }
         let mut message = message();
-        truncate(&mut message, PATH_BYTES_MAX);
+        truncate_path(&mut message);
         self.list.push(Warning { tag: path.tag(), path: path.text(), message });
     }
 
@@ -163,5 +186,48 @@ impl Warnings {
             self.list.push(Warning { tag: None, path: String::new(), message });
         }
         self.list
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pushed(key: Token<'_>) -> String {
+        let mut text = String::new();
+        Step::Key(key).push(&mut text);
+        text
+    }
+
+    #[test]
+    fn a_path_takes_only_the_beginning_of_a_long_key() {
+        for unit in ["k", "é", "€", "😀", "a😀"] {
+            for shift in ["", "x", "xx", "xxx"] {
+                let long = shift.to_owned() + &unit.repeat(1 << 16);
+                let path = Path(vec![Step::Key(Token::Str(long.as_bytes()))]);
+                let mut expect = format!("[\"{long}\"]");
+                truncate_path(&mut expect);
+                assert_eq!(path.text(), expect);
+                assert!(pushed(Token::Str(long.as_bytes())).len() < PATH_BYTES_MAX + 16);
+            }
+        }
+        assert!(pushed(Token::Bin(&vec![0; 1 << 20])).len() < 2 * PATH_BYTES_MAX);
+        assert!(pushed(Token::Str(&vec![0xff; 1 << 20])).len() < 2 * PATH_BYTES_MAX);
+        assert!(pushed(Token::Str(&vec![1; 1 << 20])).len() < 7 * PATH_BYTES_MAX);
+    }
+
+    #[test]
+    fn what_is_beyond_the_beginning_of_a_key_is_not_looked_at() {
+        let mut long = vec![b'k'; 1 << 20];
+        long.push(0xff);
+        assert!(pushed(Token::Str(&long)).starts_with("[\"kkkk"));
+    }
+
+    #[test]
+    fn a_key_that_is_cut_off_by_itself_is_bytes() {
+        assert_eq!(pushed(Token::Str(&[b'a', 0xf0, 0x9f])), "[\"YfCf\"]");
+        let mut exact = vec![b'a'; PATH_BYTES_MAX + 3];
+        exact.push(0xf0);
+        assert!(pushed(Token::Str(&exact)).starts_with("[\"YWFh"));
     }
 }

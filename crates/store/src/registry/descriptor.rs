@@ -22,13 +22,29 @@ pub struct TypeVersion {
     pub bundle_id: Arc<str>,
     /// The live fields, by tag ascending.
     pub fields: Vec<Field>,
-    /// The `fields` object as published, tombstones and unknown keys included.
-    pub(super) published: Value,
+    /// The places of the fields in `fields`, by name ascending.
+    by_name: Box<[usize]>,
+    /// The `fields` object as published, tombstones and unknown keys included, as the text of JSON:
+    /// a tree of small objects would keep many times the bundle's bytes in memory.
+    pub(super) published: Box<str>,
     /// The BLAKE3 of the whole version's canonical form.
     pub(super) digest: [u8; 32],
 }
 
 impl TypeVersion {
+    /// A version whose fields are by tag ascending.
+    pub(super) fn new(
+        type_ref: TypeRef,
+        bundle_id: Arc<str>,
+        fields: Vec<Field>,
+        published: Box<str>,
+        digest: [u8; 32],
+    ) -> Self {
+        let mut by_name: Box<[usize]> = (0..fields.len()).collect();
+        by_name.sort_by_key(|at| fields.get(*at).map(|field| &field.name));
+        Self { type_ref, bundle_id, fields, by_name, published, digest }
+    }
+
     /// The live field with this tag.
     pub fn field(&self, tag: u64) -> Option<&Field> {
         let index = self.fields.binary_search_by_key(&tag, |field| field.tag).ok()?;
@@ -37,7 +53,9 @@ impl TypeVersion {
 
     /// The live field with this name.
     pub fn field_named(&self, name: &str) -> Option<&Field> {
-        self.fields.iter().find(|field| &*field.name == name)
+        let field = |at: &usize| self.fields.get(*at);
+        let place = self.by_name.binary_search_by(|at| field(at).map(|field| &*field.name).cmp(&Some(name)));
+        self.by_name.get(place.ok()?).and_then(field)
     }
 }
 

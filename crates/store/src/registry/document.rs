@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use turnkeep_types::TypeRef;
 
 use super::canonical::canonical;
-use super::descriptor::{Field, ParsedField, Site, is_reserved, parse_field};
+use super::descriptor::{Field, ParsedField, Site, TypeVersion, is_reserved, parse_field};
 use super::error::{BundleError, Conflict, Malformed};
 use super::json::{self, JsonFault};
 use super::{ID_BYTES_MAX, NESTING_MAX};
@@ -34,10 +35,8 @@ pub(super) struct ParsedType {
 /// One version of a type.
 #[derive(Debug)]
 pub(super) struct ParsedVersion {
-    pub(super) fields: Vec<Field>,
+    pub(super) described: Arc<TypeVersion>,
     pub(super) tombstones: Vec<(u64, Option<Arc<str>>)>,
-    pub(super) published: Value,
-    pub(super) digest: [u8; 32],
 }
 
 /// Reads a bundle that was addressed as `addressed`.
@@ -49,7 +48,8 @@ pub(super) fn parse(addressed: &str, bytes: &[u8]) -> Result<Document, BundleErr
         return Err(part("registry_version", "1").into());
     }
     let digest = blake3::hash(canonical(&value).as_bytes());
-    let types = section(bundle, "types")?.map(parse_type).collect::<Result<_, _>>()?;
+    let types =
+        section(bundle, "types")?.map(|named| parse_type(&bundle_id, named)).collect::<Result<_, _>>()?;
     let enums = section(bundle, "enums")?.map(parse_enum).collect::<Result<_, _>>()?;
     Ok(Document { bundle_id, digest, types, enums })
 }
@@ -88,18 +88,18 @@ fn parse_id(addressed: &str, bundle: &Map<String, Value>) -> Result<Arc<str>, Ma
     if contained != addressed {
         return Err(Malformed::IdMismatch { addressed: addressed.into(), contained: contained.into() });
     }
-    id(contained, "bundle_id")
+    id(contained, || "bundle_id".to_owned())
 }
 
-fn id(text: &str, at: &str) -> Result<Arc<str>, Malformed> {
+fn id(text: &str, at: impl FnOnce() -> String) -> Result<Arc<str>, Malformed> {
     if (1..=ID_BYTES_MAX).contains(&text.len()) {
         return Ok(text.into());
     }
-    Err(Malformed::Length { at: at.to_owned(), bytes: text.len() })
+    Err(Malformed::Length { at: at(), bytes: text.len() })
 }
 
-fn parse_type((type_id, value): (&String, &Value)) -> Result<ParsedType, BundleError> {
-    let id = id(type_id, "a type id")?;
+fn parse_type(bundle_id: &Arc<str>, (type_id, value): (&String, &Value)) -> Result<ParsedType, BundleError> {
+    let id = id(type_id, || "a type id".to_owned())?;
     if is_reserved(type_id) {
         return Err(part(format!("the type id `{type_id}`"), "a name that is no built-in type").into());
     }
@@ -112,7 +112,8 @@ fn parse_type((type_id, value): (&String, &Value)) -> Result<ParsedType, BundleE
         .iter()
         .map(|(key, value)| {
             let version = parse_version_number(type_id, key)?;
-            Ok((version, parse_version(type_id, version, value)?))
+            let type_ref = TypeRef { id: Arc::clone(&id), version };
+            Ok((version, parse_version(bundle_id, type_ref, value)?))
         })
         .collect::<Result<_, BundleError>>()?;
     Ok(ParsedType { id, versions })
@@ -131,7 +132,12 @@ pub(crate) fn canonical_number(text: &str) -> Option<u64> {
     if canonical { text.parse().ok() } else { None }
 }
 
-fn parse_version(type_id: &str, version: u32, value: &Value) -> Result<ParsedVersion, BundleError> {
+fn parse_version(
+    bundle_id: &Arc<str>,
+    type_ref: TypeRef,
+    value: &Value,
+) -> Result<ParsedVersion, BundleError> {
+    let (type_id, version) = (&*type_ref.id, type_ref.version);
     let at = || format!("type {type_id} version {version}");
     let published = object(value, at)?.get("fields").filter(|fields| fields.is_object());
     let published = published.ok_or_else(|| part(at() + ": fields", "an object"))?;
@@ -146,7 +152,9 @@ fn parse_version(type_id: &str, version: u32, value: &Value) -> Result<ParsedVer
     fields.sort_by_key(|field| field.tag);
     refuse_name_twice(type_id, version, &fields)?;
     let digest = *blake3::hash(canonical(value).as_bytes()).as_bytes();
-    Ok(ParsedVersion { fields, tombstones, published: published.clone(), digest })
+    let published = published.to_string().into();
+    let described = TypeVersion::new(type_ref, Arc::clone(bundle_id), fields, published, digest);
+    Ok(ParsedVersion { described: Arc::new(described), tombstones })
 }
 
 fn parse_tag(type_id: &str, version: u32, key: &str) -> Result<u64, BundleError> {
@@ -178,13 +186,13 @@ fn refuse_name_twice(type_id: &str, version: u32, fields: &[Field]) -> Result<()
 type ParsedEnum = (Arc<str>, BTreeMap<i128, Arc<str>>);
 
 fn parse_enum((enum_id, value): (&String, &Value)) -> Result<ParsedEnum, BundleError> {
-    let enum_id_text = id(enum_id, "an enum id")?;
+    let enum_id_text = id(enum_id, || "an enum id".to_owned())?;
     let mut labels = BTreeMap::new();
     for (key, label) in object(value, || format!("enum {enum_id}"))? {
         let number = enum_number(key)
             .ok_or_else(|| part(format!("enum {enum_id} number `{key}`"), "a whole number of 64 bits"))?;
         let label = label.as_str().ok_or_else(|| part(format!("enum {enum_id} number {key}"), "a string"))?;
-        labels.insert(number, id(label, &format!("enum {enum_id} number {key}"))?);
+        labels.insert(number, id(label, || format!("enum {enum_id} number {key}"))?);
     }
     Ok((enum_id_text, labels))
 }

@@ -2,7 +2,7 @@
 //!
 //! A plan is made first and carried out only if every rule holds, so a refused bundle leaves no trace.
 //! Two histories are kept: per type the frozen part and the retirement of every tag that ever was, per
-//! enum the bundle of every label. Making a plan costs the bundle and the histories of what it names.
+//! enum the bundle of every label. Making a plan costs the bundle and, for each type that it names, the fields of the newest version.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,12 +13,13 @@ use super::Registry;
 use super::descriptor::{Field, Kind, Shape, TypeVersion};
 use super::document::{Document, ParsedType, ParsedVersion};
 use super::error::Conflict;
+use super::shared_map::SharedMap;
 
-/// Everything that is known of one type.
+/// Everything that is known of one type. The tags that are not retired are the newest version's fields.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TypeHistory {
-    pub(super) versions: BTreeMap<u32, Arc<TypeVersion>>,
-    tags: BTreeMap<u64, TagHistory>,
+    pub(super) versions: SharedMap<u32, Arc<TypeVersion>>,
+    tags: SharedMap<u64, TagHistory>,
 }
 
 #[derive(Debug, Clone)]
@@ -40,6 +41,8 @@ struct Retired {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EnumTable {
     pub(super) labels: BTreeMap<i128, Label>,
+    /// The lowest number of each label.
+    numbers: BTreeMap<Arc<str>, i128>,
 }
 
 #[derive(Debug, Clone)]
@@ -56,7 +59,7 @@ impl EnumTable {
 
     /// The lowest number with a label.
     pub(crate) fn number(&self, text: &str) -> Option<i128> {
-        self.labels.iter().find(|(_, label)| &*label.text == text).map(|(number, _)| *number)
+        self.numbers.get(text).copied()
     }
 }
 
@@ -68,67 +71,64 @@ pub(super) struct Plan {
 }
 
 /// Checks a bundle against what is known.
-pub(super) fn plan(known: &Registry, document: Document) -> Result<Plan, Conflict> {
+pub(super) fn plan(known: &Registry, document: &Document) -> Result<Plan, Conflict> {
     let Document { bundle_id, types, enums, .. } = document;
-    let enums = plan_enums(known, &bundle_id, enums)?;
-    let names = Names {
-        known,
-        types: types.iter().map(|parsed| &*parsed.id).collect(),
-        enums: enums.iter().map(|(id, _)| &**id).collect(),
-    };
+    let mut plan = Plan { types: Vec::new(), enums: plan_enums(known, bundle_id, enums)? };
+    let names = Names { known, types: types.iter().map(|parsed| &*parsed.id).collect(), enums };
     types.iter().try_for_each(|parsed| names.refuse_unresolved(parsed))?;
-    let mut planned = Vec::new();
     for parsed in types {
-        let history = known.types.get(&parsed.id).map(|history| TypeHistory::clone(history));
-        let id = Arc::clone(&parsed.id);
-        planned.push((id, history.unwrap_or_default().extend(&bundle_id, parsed)?));
+        let history = known.types.get(&parsed.id).cloned().unwrap_or_default();
+        plan.types.push((Arc::clone(&parsed.id), history.extend(bundle_id, parsed)?));
     }
-    Ok(Plan { types: planned, enums })
+    Ok(plan)
 }
 
-type ParsedEnums = BTreeMap<Arc<str>, BTreeMap<i128, Arc<str>>>;
+type ParsedLabels = BTreeMap<i128, Arc<str>>;
+type ParsedEnums = BTreeMap<Arc<str>, ParsedLabels>;
 
 fn plan_enums(
     known: &Registry,
     bundle: &Arc<str>,
-    enums: ParsedEnums,
+    enums: &ParsedEnums,
 ) -> Result<Vec<(Arc<str>, EnumTable)>, Conflict> {
-    let extend = |(id, labels): (Arc<str>, BTreeMap<i128, Arc<str>>)| {
-        let table = known.enums.get(&id).map(|table| EnumTable::clone(table)).unwrap_or_default();
-        Ok((Arc::clone(&id), table.extend(&id, bundle, labels)?))
-    };
-    enums.into_iter().map(extend).collect()
+    let mut planned = Vec::new();
+    for (id, labels) in enums {
+        let table = known.enums.get(id);
+        if let Some(table) = table {
+            table.refuse_changed(id, labels)?;
+        }
+        let table = table.map(|table| EnumTable::clone(table)).unwrap_or_default();
+        planned.push((Arc::clone(id), table.extend(bundle, labels)));
+    }
+    Ok(planned)
 }
 
 impl EnumTable {
-    fn extend(
-        mut self,
-        id: &Arc<str>,
-        bundle: &Arc<str>,
-        labels: BTreeMap<i128, Arc<str>>,
-    ) -> Result<Self, Conflict> {
+    /// Stops at the first label that is not as it was, so that it costs what the bundle has of labels.
+    fn refuse_changed(&self, id: &Arc<str>, labels: &ParsedLabels) -> Result<(), Conflict> {
         for (number, known) in &self.labels {
             let (enum_id, number, bundle) = (Arc::clone(id), *number, Arc::clone(&known.bundle));
+            let was = Arc::clone(&known.text);
             match labels.get(&number) {
-                Some(label) if *label == known.text => {}
+                Some(label) if *label == was => {}
                 Some(label) => {
-                    let (was, is) = (Arc::clone(&known.text), Arc::clone(label));
+                    let is = Arc::clone(label);
                     return Err(Conflict::LabelChanged { enum_id, number, was, is, bundle });
                 }
-                None => {
-                    return Err(Conflict::LabelLost {
-                        enum_id,
-                        number,
-                        label: Arc::clone(&known.text),
-                        bundle,
-                    });
-                }
+                None => return Err(Conflict::LabelLost { enum_id, number, label: was, bundle }),
             }
         }
+        Ok(())
+    }
+
+    fn extend(mut self, bundle: &Arc<str>, labels: &ParsedLabels) -> Self {
         for (number, text) in labels {
-            self.labels.entry(number).or_insert_with(|| Label { text, bundle: Arc::clone(bundle) });
+            let label = || Label { text: Arc::clone(text), bundle: Arc::clone(bundle) };
+            self.labels.entry(*number).or_insert_with(label);
+            let lowest = self.numbers.entry(Arc::clone(text)).or_insert(*number);
+            *lowest = (*lowest).min(*number);
         }
-        Ok(self)
+        self
     }
 }
 
@@ -136,7 +136,7 @@ impl EnumTable {
 struct Names<'a> {
     known: &'a Registry,
     types: BTreeSet<&'a str>,
-    enums: BTreeSet<&'a str>,
+    enums: &'a ParsedEnums,
 }
 
 impl Names<'_> {
@@ -158,13 +158,13 @@ impl Names<'_> {
 
     fn unresolved_type(&self, shape: &Shape) -> Option<Arc<str>> {
         let Kind::Type(name) = &shape.kind else { return None };
-        let resolves = self.types.contains(&**name) || self.known.types.contains_key(name);
+        let resolves = self.types.contains(&**name) || self.known.types.get(name).is_some();
         (!resolves).then(|| Arc::clone(name))
     }
 
     fn unresolved_enum(&self, shape: &Shape) -> Option<Arc<str>> {
         let name = shape.enum_id.as_ref()?;
-        let resolves = self.enums.contains(&**name) || self.known.enums.contains_key(name);
+        let resolves = self.enums.contains_key(name) || self.known.enums.get(name).is_some();
         (!resolves).then(|| Arc::clone(name))
     }
 }
@@ -173,55 +173,51 @@ impl ParsedType {
     fn fields(&self) -> impl Iterator<Item = (u32, &Field)> {
         self.versions
             .iter()
-            .flat_map(|(version, parsed)| parsed.fields.iter().map(move |field| (*version, field)))
+            .flat_map(|(version, parsed)| parsed.described.fields.iter().map(move |field| (*version, field)))
     }
 }
 
 impl TypeHistory {
     /// The newest version.
     pub(super) fn latest(&self) -> Option<&Arc<TypeVersion>> {
-        self.versions.last_key_value().map(|(_, version)| version)
+        self.versions.last().map(|(_, version)| version)
     }
 
-    fn extend(mut self, bundle: &Arc<str>, parsed: ParsedType) -> Result<Self, Conflict> {
+    fn extend(mut self, bundle: &Arc<str>, parsed: &ParsedType) -> Result<Self, Conflict> {
         // Only what was known before the bundle bounds its versions from below; among themselves they ascend.
         let floor = self.latest().cloned();
-        for (version, described) in parsed.versions {
-            if let Some(known) = self.versions.get(&version) {
-                refuse_changed(known, &described)?;
+        for (version, parsed) in &parsed.versions {
+            if let Some(known) = self.versions.get(version) {
+                refuse_changed(known, &parsed.described)?;
                 continue;
             }
-            if let Some(latest) = floor.as_ref().filter(|latest| latest.type_ref.version > version) {
+            if let Some(latest) = floor.as_ref().filter(|latest| latest.type_ref.version > *version) {
                 return Err(Conflict::VersionRegression {
-                    type_id: Arc::clone(&parsed.id),
-                    version,
+                    type_id: Arc::clone(&latest.type_ref.id),
+                    version: *version,
                     latest: latest.type_ref.version,
                     bundle: Arc::clone(&latest.bundle_id),
                 });
             }
-            self.add(TypeRef { id: Arc::clone(&parsed.id), version }, bundle, described)?;
+            self.add(bundle, parsed)?;
         }
         Ok(self)
     }
 
-    fn add(
-        &mut self,
-        type_ref: TypeRef,
-        bundle: &Arc<str>,
-        described: ParsedVersion,
-    ) -> Result<(), Conflict> {
+    fn add(&mut self, bundle: &Arc<str>, parsed: &ParsedVersion) -> Result<(), Conflict> {
+        let ParsedVersion { described, tombstones } = parsed;
+        let type_ref = &described.type_ref;
         for field in &described.fields {
-            self.refuse_reused(&type_ref, field.tag)?;
-            self.freeze(&type_ref, bundle, field.tag, Some(&field.frozen))?;
+            self.refuse_reused(type_ref, field.tag)?;
+            self.freeze(type_ref, bundle, field.tag, Some(&field.frozen))?;
         }
-        for (tag, frozen) in &described.tombstones {
-            self.freeze(&type_ref, bundle, *tag, frozen.as_ref())?;
+        for (tag, frozen) in tombstones {
+            self.freeze(type_ref, bundle, *tag, frozen.as_ref())?;
         }
-        self.retire(type_ref.version, bundle, &described);
-        let ParsedVersion { fields, published, digest, .. } = described;
-        let version = type_ref.version;
-        let added = TypeVersion { type_ref, bundle_id: Arc::clone(bundle), fields, published, digest };
-        self.versions.insert(version, Arc::new(added));
+        for tag in self.retiring(parsed) {
+            self.retire(tag, type_ref.version, bundle);
+        }
+        self.versions.insert(type_ref.version, Arc::clone(described));
         Ok(())
     }
 
@@ -246,8 +242,11 @@ impl TypeHistory {
         tag: u64,
         frozen: Option<&Arc<str>>,
     ) -> Result<(), Conflict> {
-        let fresh = || TagHistory { frozen: None, bundle: Arc::clone(bundle), retired: None };
-        let history = self.tags.entry(tag).or_insert_with(fresh);
+        let Some(history) = self.tags.get_mut(&tag) else {
+            let fresh = TagHistory { frozen: frozen.cloned(), bundle: Arc::clone(bundle), retired: None };
+            self.tags.insert(tag, fresh);
+            return Ok(());
+        };
         match (&history.frozen, frozen) {
             (Some(was), Some(is)) if was != is => Err(Conflict::TagRetyped {
                 type_id: Arc::clone(&type_ref.id),
@@ -266,18 +265,26 @@ impl TypeHistory {
         }
     }
 
-    /// Retires every tag that the version does not have alive.
-    fn retire(&mut self, version: u32, bundle: &Arc<str>, described: &ParsedVersion) {
-        let alive = |tag: u64| described.fields.binary_search_by_key(&tag, |field| field.tag).is_ok();
-        for (tag, history) in &mut self.tags {
-            if history.retired.is_none() && !alive(*tag) {
-                history.retired = Some(Retired { version, bundle: Arc::clone(bundle) });
-            }
+    /// The tags that a version that is to be added may retire: those of the newest version and its own
+    /// tombstones. All others were retired before, and are not passed again.
+    fn candidates(&self, parsed: &ParsedVersion) -> impl Iterator<Item = u64> {
+        let before = self.latest().map_or(&[][..], |latest| &latest.fields);
+        let tombstones = parsed.tombstones.iter().map(|(tag, _)| *tag);
+        before.iter().map(|field| field.tag).chain(tombstones)
+    }
+
+    fn retiring(&self, parsed: &ParsedVersion) -> Vec<u64> {
+        self.candidates(parsed).filter(|tag| parsed.described.field(*tag).is_none()).collect()
+    }
+
+    fn retire(&mut self, tag: u64, version: u32, bundle: &Arc<str>) {
+        if let Some(history) = self.tags.get_mut(&tag) {
+            history.retired.get_or_insert_with(|| Retired { version, bundle: Arc::clone(bundle) });
         }
     }
 }
 
-fn refuse_changed(known: &TypeVersion, described: &ParsedVersion) -> Result<(), Conflict> {
+fn refuse_changed(known: &TypeVersion, described: &TypeVersion) -> Result<(), Conflict> {
     if known.digest == described.digest {
         return Ok(());
     }
@@ -286,4 +293,62 @@ fn refuse_changed(known: &TypeVersion, described: &ParsedVersion) -> Result<(), 
         version: known.type_ref.version,
         bundle: Arc::clone(&known.bundle_id),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, Value, json};
+
+    use super::*;
+    use crate::registry::ParsedBundle;
+
+    fn parsed(versions: &Value, enums: &Value) -> ParsedBundle {
+        let bundle = json!({ "registry_version": 1, "bundle_id": "b", "enums": enums,
+            "types": { "T": { "versions": versions } } });
+        ParsedBundle::parse("b", bundle.to_string().as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn retiring_tags_costs_what_the_bundle_has_of_them_however_many_versions_follow() {
+        const TAGS: usize = 500;
+        let field = |tag| (format!("{tag}"), json!({ "name": format!("n{tag}"), "type": "u8" }));
+        let many: Map<String, Value> = (0..TAGS).map(field).collect();
+        let mut versions = json!({ "1": { "fields": many }, "2": { "fields": { "0": field(0).1 } } });
+        for version in 3..1000 {
+            versions[version.to_string()] = json!({ "fields": { "7": { "tombstone": true } } });
+        }
+        let bundle = parsed(&versions, &json!({}));
+        let (mut history, mut steps, mut descriptors) = (TypeHistory::default(), 0, 0);
+        let [parsed] = &bundle.document().types[..] else { panic!() };
+        for version in parsed.versions.values() {
+            steps += history.candidates(version).count();
+            descriptors += version.described.fields.len() + version.tombstones.len();
+            history.add(bundle.id(), version).unwrap();
+        }
+        assert!(steps <= descriptors, "{steps} steps for {descriptors} descriptors");
+        let retired =
+            |tag: u64| history.tags.get(&tag).unwrap().retired.as_ref().map(|retired| retired.version);
+        assert_eq!((retired(0), retired(7), retired(499)), (Some(3), Some(2), Some(2)));
+    }
+
+    #[test]
+    fn a_label_stands_for_its_lowest_number_whenever_that_came() {
+        let extended = |table: EnumTable, labels: &[(i128, &str)]| {
+            table
+                .extend(&"b".into(), &labels.iter().map(|(number, text)| (*number, (*text).into())).collect())
+        };
+        let first = extended(EnumTable::default(), &[(5, "a"), (7, "a"), (8, "b")]);
+        assert_eq!((first.number("a"), first.number("b"), first.number("c")), (Some(5), Some(8), None));
+        let second = extended(first, &[(-1, "b"), (5, "a"), (7, "a"), (8, "b"), (9, "a")]);
+        assert_eq!((second.number("a"), second.number("b")), (Some(5), Some(-1)));
+        assert_eq!((second.label(8), second.label(9)), (Some("b"), Some("a")));
+    }
+
+    #[test]
+    fn an_enum_that_lost_its_labels_is_refused_at_the_first() {
+        let labels: ParsedLabels = (0..1000).map(|number| (number, "x".into())).collect();
+        let table = EnumTable::default().extend(&"b".into(), &labels);
+        let refused = table.refuse_changed(&"E".into(), &BTreeMap::new());
+        assert!(matches!(refused, Err(Conflict::LabelLost { number: 0, .. })), "{refused:?}");
+    }
 }

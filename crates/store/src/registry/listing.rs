@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::Registry;
 use super::descriptor::TypeVersion;
+use super::{NESTING_MAX, Registry, json as strict};
 
 impl Registry {
     /// All types with their versions: `{"types": [{type_id, latest_version, versions}]}`, by type id.
@@ -20,11 +20,13 @@ impl Registry {
     /// One version: `{type_id, type_version, bundle_id, fields, enums}`. The fields are as published,
     /// unknown keys included; the enums are those that the fields name, as they are now.
     pub fn descriptor_json(&self, version: &TypeVersion) -> Value {
+        // The text was written by ourselves, from a tree of the same bounds.
+        let fields = strict::parse(version.published.as_bytes(), NESTING_MAX).unwrap_or_default();
         json!({
             "type_id": &*version.type_ref.id,
             "type_version": version.type_ref.version,
             "bundle_id": &*version.bundle_id,
-            "fields": version.published,
+            "fields": fields,
             "enums": self.enums_json(version),
         })
     }

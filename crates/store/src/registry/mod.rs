@@ -12,10 +12,12 @@ mod evolution;
 pub mod fuzz;
 mod json;
 mod listing;
+mod parsed;
+mod shared_map;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -28,6 +30,8 @@ pub use error::{BundleError, Conflict, Malformed};
 pub(crate) use evolution::EnumTable;
 use evolution::TypeHistory;
 pub(crate) use json::parse as parse_json;
+pub use parsed::ParsedBundle;
+use shared_map::SharedMap;
 
 /// The most bytes that an id, a field's name or a label has. Part of the log's meaning, so not configurable.
 const ID_BYTES_MAX: usize = 512;
@@ -38,11 +42,11 @@ const NESTING_MAX: usize = 128;
 /// All bundles accepted so far, as one immutable value.
 #[derive(Debug, Clone, Default)]
 pub struct Registry {
-    /// In order of publication.
-    bundles: Arc<Vec<Arc<Bundle>>>,
-    by_id: Arc<BTreeMap<Arc<str>, Arc<Bundle>>>,
-    types: Arc<BTreeMap<Arc<str>, Arc<TypeHistory>>>,
-    enums: Arc<BTreeMap<Arc<str>, Arc<EnumTable>>>,
+    /// By their place in the order of publication.
+    bundles: SharedMap<usize, Arc<Bundle>>,
+    by_id: SharedMap<Arc<str>, Arc<Bundle>>,
+    types: SharedMap<Arc<str>, TypeHistory>,
+    enums: SharedMap<Arc<str>, Arc<EnumTable>>,
 }
 
 /// A bundle that was accepted.
@@ -70,36 +74,43 @@ pub enum Checked {
 impl Registry {
     /// Checks a bundle that is addressed as `id`, without changing anything.
     pub fn check(&self, id: &str, json: &[u8]) -> Result<Checked, BundleError> {
+        self.check_parsed(&ParsedBundle::parse(id, json)?)
+    }
+
+    /// Checks a bundle that was read before, without changing anything.
+    pub fn check_parsed(&self, bundle: &ParsedBundle) -> Result<Checked, BundleError> {
         let mut next = self.clone();
-        Ok(if next.put(id, json)? { Checked::New(next) } else { Checked::Identical })
+        Ok(if next.put_parsed(bundle)? { Checked::New(next) } else { Checked::Identical })
     }
 
     /// Adds a bundle that is addressed as `id`; says whether it was new. Clones of the registry keep
-    /// what they have; a registry that has no clones is extended in place, which makes replay cheap.
+    /// what they have.
     pub fn put(&mut self, id: &str, json: &[u8]) -> Result<bool, BundleError> {
-        let document = document::parse(id, json)?;
-        let etag = document.digest.to_hex().to_string();
+        self.put_parsed(&ParsedBundle::parse(id, json)?)
+    }
+
+    /// Adds a bundle that was read before; says whether it was new.
+    pub fn put_parsed(&mut self, parsed: &ParsedBundle) -> Result<bool, BundleError> {
+        let id = parsed.id();
         if let Some(known) = self.bundle(id) {
-            if known.etag == etag {
+            if known.etag == parsed.etag() {
                 return Ok(false);
             }
-            return Err(Conflict::OtherContent { bundle: id.into(), etag: known.etag.as_str().into() }.into());
+            let (bundle, etag) = (Arc::clone(id), known.etag.as_str().into());
+            return Err(Conflict::OtherContent { bundle, etag }.into());
         }
-        let id = Arc::clone(&document.bundle_id);
-        let plan = evolution::plan(self, document)?;
+        let plan = evolution::plan(self, parsed.document())?;
         self.carry_out(plan);
-        let bytes = Bytes::copy_from_slice(json);
-        let bundle = Arc::new(Bundle { id: Arc::clone(&id), order: self.bundles.len(), bytes, etag });
-        Arc::make_mut(&mut self.bundles).push(Arc::clone(&bundle));
-        Arc::make_mut(&mut self.by_id).insert(id, bundle);
+        let (order, etag) = (self.bundles.len(), parsed.etag().to_owned());
+        let bundle = Arc::new(Bundle { id: Arc::clone(id), order, bytes: parsed.bytes().clone(), etag });
+        self.bundles.insert(order, Arc::clone(&bundle));
+        self.by_id.insert(Arc::clone(id), bundle);
         Ok(true)
     }
 
     fn carry_out(&mut self, plan: evolution::Plan) {
-        let types = plan.types.into_iter().map(|(id, history)| (id, Arc::new(history)));
-        Arc::make_mut(&mut self.types).extend(types);
-        let enums = plan.enums.into_iter().map(|(id, table)| (id, Arc::new(table)));
-        Arc::make_mut(&mut self.enums).extend(enums);
+        plan.types.into_iter().for_each(|(id, history)| self.types.insert(id, history));
+        plan.enums.into_iter().for_each(|(id, table)| self.enums.insert(id, Arc::new(table)));
     }
 
     /// The bundle with this id.
@@ -107,14 +118,19 @@ impl Registry {
         self.by_id.get(id).map(|bundle| &**bundle)
     }
 
+    /// The bundle with this place in the order of publication.
+    pub fn bundle_at(&self, order: usize) -> Option<&Bundle> {
+        self.bundles.get(&order).map(|bundle| &**bundle)
+    }
+
     /// All bundles in order of publication; putting them into an empty registry gives this one.
     pub fn bundles(&self) -> impl ExactSizeIterator<Item = &Bundle> {
-        self.bundles.iter().map(|bundle| &**bundle)
+        Bundles { registry: self, orders: 0..self.bundles.len() }
     }
 
     /// The id of the bundle accepted last.
     pub fn last_bundle_id(&self) -> Option<&Arc<str>> {
-        self.bundles.last().map(|bundle| &bundle.id)
+        self.bundles.last().map(|(_, bundle)| &bundle.id)
     }
 
     /// A published version of a type.
@@ -129,7 +145,7 @@ impl Registry {
 
     /// All types by id, each with its versions ascending.
     pub fn types(&self) -> impl Iterator<Item = (&Arc<str>, impl Iterator<Item = &Arc<TypeVersion>>)> {
-        self.types.iter().map(|(id, history)| (id, history.versions.values()))
+        self.types.iter().map(|(id, history)| (id, history.versions.iter().map(|(_, version)| version)))
     }
 
     /// Whether exactly this version of this type is published.
@@ -141,3 +157,27 @@ impl Registry {
         self.enums.get(id).map(|table| &**table)
     }
 }
+
+/// Bundles in order of publication, any of which is found without passing those before it.
+struct Bundles<'a> {
+    registry: &'a Registry,
+    orders: Range<usize>,
+}
+
+impl<'a> Iterator for Bundles<'a> {
+    type Item = &'a Bundle;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.registry.bundle_at(self.orders.next()?)
+    }
+
+    fn nth(&mut self, n: usize) -> Option<Self::Item> {
+        self.registry.bundle_at(self.orders.nth(n)?)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.orders.size_hint()
+    }
+}
+
+impl ExactSizeIterator for Bundles<'_> {}

@@ -1,5 +1,7 @@
 //! Each rule of evolution, legal and illegal.
 
+mod large;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -39,7 +41,7 @@ fn outcome(bundles: &[String]) -> Result<Registry, BundleError> {
     if result.is_err() {
         assert_eq!(registry.types_json(), untouched.types_json(), "a refused bundle left a trace");
         assert_eq!(registry.bundles().len(), untouched.bundles().len());
-        assert!(registry.enums.keys().eq(untouched.enums.keys()));
+        assert_eq!(registry.enums.len(), untouched.enums.len());
     }
     result.map(|_| registry)
 }

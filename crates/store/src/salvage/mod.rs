@@ -21,6 +21,7 @@ use crate::record::{LOST_MAX, Part, Record};
 use crate::recovery::{blob_row, records};
 use crate::state::{BlobRow, State};
 use crate::store::OpenError;
+use crate::unfinished;
 
 pub use repair::{RepairError, repair};
 
@@ -83,6 +84,9 @@ pub struct BadBlob {
 /// Checks a whole log: checksums, chain, every payload's hash, every turn's place. The directory must
 /// be locked by the caller. `progress` hears of segments done and in all.
 pub fn verify(storage: &Arc<dyn Storage>, progress: impl FnMut(u64, u64)) -> Result<Report, OpenError> {
+    if unfinished::is_marked(&**storage) {
+        return Err(OpenError::Unfinished);
+    }
     let mut walk = Walk::new();
     walk.run(storage, progress, |_, _| Ok::<(), OpenError>(()))?;
     Ok(walk.finish())

@@ -41,6 +41,9 @@ pub fn repair(
     if !to.list("log")?.is_empty() {
         return Err(RepairError::NotEmpty);
     }
+    if unfinished::is_marked(&**from) {
+        return Err(OpenError::Unfinished.into());
+    }
     unfinished::mark(&**to)?;
     let store_id = turnkeep_journal::inspect(from.clone())?.store_id().unwrap_or_default();
     let options = LogOptions {

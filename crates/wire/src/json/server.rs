@@ -8,6 +8,8 @@ use utoipa::ToSchema;
 pub struct Stats {
     /// The server's version.
     pub version: String,
+    /// Where the binary protocol listens.
+    pub tcp_addr: String,
     /// Turns ever appended.
     pub turns: u64,
     /// Contexts ever created.

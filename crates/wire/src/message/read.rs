@@ -311,11 +311,6 @@ impl<'a> PageWriter<'a> {
         self.out[count_at..count_at + 4].copy_from_slice(&wire_len(self.count).to_le_bytes());
         OpenFrame::at(self.start).finish(self.out);
     }
-
-    /// Takes back what was written, so that something else can be answered.
-    pub fn abandon(self) {
-        self.out.truncate(self.start);
-    }
 }
 
 pub(crate) fn encode_items(items: &[Item], out: &mut BytesMut) {

@@ -43,8 +43,8 @@ fn decimal(text: &str) -> Option<i128> {
     }
 }
 
-impl Encoder<'_> {
-    pub(super) fn scalar(&self, out: &mut Writer, shape: &Shape, value: &Value) -> Encoded {
+impl<'r> Encoder<'r> {
+    pub(super) fn scalar(&mut self, out: &mut Writer, shape: &'r Shape, value: &Value) -> Encoded {
         match (&shape.kind, value) {
             (Kind::Bool, Value::Bool(flag)) => out.bool(*flag),
             (Kind::Int(kind), value) => out.int(self.int(*kind, shape, value)?),
@@ -57,7 +57,7 @@ impl Encoder<'_> {
         Ok(())
     }
 
-    fn int(&self, kind: IntKind, shape: &Shape, value: &Value) -> Result<i128, EncodeError> {
+    fn int(&mut self, kind: IntKind, shape: &'r Shape, value: &Value) -> Result<i128, EncodeError> {
         let number = match value {
             Value::Number(number) => whole(number),
             Value::String(text) => self.int_text(kind, shape, text),
@@ -68,8 +68,8 @@ impl Encoder<'_> {
     }
 
     /// A number that is spelt as a label, a time or, for 64 bits, in digits.
-    fn int_text(&self, kind: IntKind, shape: &Shape, text: &str) -> Option<i128> {
-        let table = shape.enum_id.as_ref().and_then(|id| self.registry.enum_table(id));
+    fn int_text(&mut self, kind: IntKind, shape: &'r Shape, text: &str) -> Option<i128> {
+        let table = shape.enum_id.as_ref().and_then(|id| self.names.enum_table(id));
         let label = table.and_then(|table| table.number(text));
         let time = || match shape.semantic {
             Some(Semantic::UnixMs) => time::parse(text).map(i128::from),

@@ -158,6 +158,45 @@ fn round_trip_deep(data: &Value) {
     project(sample_registry(), &sample_type(), ENCODING_MSGPACK, &payload, &Options::default()).unwrap();
 }
 
+#[test]
+fn the_deepest_data_fits_a_small_stack() {
+    const STACK_BYTES: usize = 1 << 20;
+    let mut link = json!({});
+    let mut blob = json!({});
+    for _ in 2..NESTING_MAX {
+        link = json!({ "next": link });
+    }
+    for _ in 1..NESTING_MAX / 2 {
+        blob = json!({ "blob": { "type_id": "test.Everything", "type_version": 2, "data": blob } });
+    }
+    let check = move || [json!({ "link": link }), blob].iter().for_each(round_trip_deep);
+    std::thread::Builder::new().stack_size(STACK_BYTES).spawn(check).unwrap().join().unwrap();
+}
+
+#[test]
+fn the_path_of_a_message_is_bounded() {
+    let long = "k".repeat(1 << 16);
+    for data in [json!({ "by_name": { &long: 1 } }), json!({ &long: 1 })] {
+        let message = encoded(&data).unwrap_err().to_string();
+        assert!(message.len() < 1200, "{}", message.len());
+        assert!(message.contains("kkk…"));
+    }
+}
+
+#[test]
+fn every_label_of_a_large_enum_is_taken() {
+    let labels = (0..20_000).map(|number| (number.to_string(), Value::from(format!("label {number}"))));
+    let bundle = json!({ "registry_version": 1, "bundle_id": "b", "types": { "T": { "versions": { "1": {
+        "fields": { "1": { "name": "a", "type": "array", "items": "u16", "enum": "E" } } } } } },
+        "enums": { "E": Value::Object(labels.collect()) } });
+    let mut registry = Registry::default();
+    registry.put("b", bundle.to_string().as_bytes()).unwrap();
+    let data = json!({ "a": (0..20_000).map(|number| format!("label {number}")).collect::<Vec<_>>() });
+    let payload = encode(&registry, &TypeRef::new("T", 1), &data).unwrap();
+    let shown = project(&registry, &TypeRef::new("T", 1), ENCODING_MSGPACK, &payload, &Options::default());
+    assert_eq!(shown.unwrap().data, data.to_string());
+}
+
 /// JSON that fits the sample type, chosen by a seed.
 struct Chooser(u64);
 

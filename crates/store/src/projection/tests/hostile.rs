@@ -1,6 +1,7 @@
 //! Bytes that no honest writer sends.
 
 use super::super::fuzz::project_any;
+use super::super::msgpack::NESTING_MAX;
 use super::*;
 
 #[track_caller]
@@ -160,4 +161,49 @@ fn every_prefix_of_a_payload_is_refused() {
         refused(&payload[..cut]);
     }
     show(&Options::default(), &payload).unwrap();
+}
+
+/// Runs with half of the stack that a thread has by default.
+fn on_a_small_stack(check: impl FnOnce() + Send + 'static) {
+    const STACK_BYTES: usize = 1 << 20;
+    std::thread::Builder::new().stack_size(STACK_BYTES).spawn(check).unwrap().join().unwrap();
+}
+
+#[test]
+fn the_deepest_payloads_fit_a_small_stack() {
+    let wrapped = |mut value: Vec<u8>, times: usize, wrap: fn(Vec<u8>) -> Vec<u8>| {
+        for _ in 0..times {
+            value = wrap(value);
+        }
+        value
+    };
+    let link = |inner: Vec<u8>| tagged(&[(3, &inner)]);
+    let blob = |payload: Vec<u8>| {
+        let blob = tagged(&[(1, &text("test.Everything")), (2, &int(2)), (3, &bin(&payload))]);
+        tagged(&[(19, &blob)])
+    };
+    let payloads = [
+        tagged(&[(21, &wrapped(map(&[]), NESTING_MAX - 2, link))]),
+        tagged(&[(20, &wrapped(map(&[]), NESTING_MAX - 2, |inner| map(&[(text("k"), inner)])))]),
+        tagged(&[(99, &wrapped(map(&[]), NESTING_MAX - 2, |inner| map(&[(text("k"), inner)])))]),
+        wrapped(map(&[]), NESTING_MAX / 2, blob),
+    ];
+    on_a_small_stack(move || {
+        for payload in payloads {
+            project_any(&payload);
+            let shown = show(&Options::default(), &payload).unwrap();
+            assert_eq!(shown.warnings, [], "{}", shown.data);
+        }
+    });
+}
+
+#[test]
+fn unknown_entries_below_a_long_key_do_not_repeat_it() {
+    let unknown: Vec<_> = (100..200).map(|tag| (int(tag), nil())).collect();
+    let link = map(&unknown);
+    let payload = tagged(&[(17, &map(&[(text(&"k".repeat(1 << 20)), link)]))]);
+    let debug = Options { include_unknown: IncludeUnknown::Yes, ..Options::default() };
+    let shown = show(&debug, &payload).unwrap().unknown.unwrap();
+    assert!(shown.len() < 100 * 1100, "{}", shown.len());
+    assert_eq!(value(&shown).as_object().unwrap().len(), 100);
 }

@@ -1,7 +1,7 @@
-//! The numbers of log records and checkpoints: LEB128, canonical, at most ten bytes.
+//! The numbers of frames, log records and checkpoints: LEB128, at most ten bytes.
 
 /// Appends a number.
-pub(crate) fn put(out: &mut Vec<u8>, mut number: u64) {
+pub fn put(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push((number & 0x7f) as u8 | 0x80);
         number >>= 7;
@@ -10,23 +10,25 @@ pub(crate) fn put(out: &mut Vec<u8>, mut number: u64) {
 }
 
 /// Appends bytes with their length before them.
-pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
 /// Reads what `put` and `put_bytes` wrote. `None` for anything else.
-#[derive(Clone, Copy)]
-pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
+#[derive(Debug, Clone, Copy)]
+pub struct Reader<'a>(pub &'a [u8]);
 
 impl<'a> Reader<'a> {
-    pub(crate) fn u8(&mut self) -> Option<u8> {
+    /// One byte.
+    pub fn u8(&mut self) -> Option<u8> {
         let (&first, rest) = self.0.split_first()?;
         self.0 = rest;
         Some(first)
     }
 
-    pub(crate) fn u64(&mut self) -> Option<u64> {
+    /// A number.
+    pub fn u64(&mut self) -> Option<u64> {
         let mut number = 0_u64;
         for shift in (0..64).step_by(7) {
             let byte = self.u8()?;
@@ -39,27 +41,31 @@ impl<'a> Reader<'a> {
         None
     }
 
-    pub(crate) fn u32(&mut self) -> Option<u32> {
+    /// A number that fits 32 bits.
+    pub fn u32(&mut self) -> Option<u32> {
         self.u64()?.try_into().ok()
     }
 
-    pub(crate) fn take(&mut self, len: usize) -> Option<&'a [u8]> {
+    /// So many bytes as they are.
+    pub fn take(&mut self, len: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(len)?;
         self.0 = rest;
         Some(taken)
     }
 
-    pub(crate) fn bytes(&mut self) -> Option<&'a [u8]> {
+    /// Bytes with their length before them.
+    pub fn bytes(&mut self) -> Option<&'a [u8]> {
         let len = self.u64()?;
         self.take(usize::try_from(len).ok()?)
     }
 
-    pub(crate) fn str(&mut self) -> Option<&'a str> {
+    /// The same, if they are UTF-8.
+    pub fn str(&mut self) -> Option<&'a str> {
         std::str::from_utf8(self.bytes()?).ok()
     }
 
     /// Succeeds if nothing is left.
-    pub(crate) fn end(self) -> Option<()> {
+    pub fn end(self) -> Option<()> {
         self.0.is_empty().then_some(())
     }
 }

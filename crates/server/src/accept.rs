@@ -1,0 +1,73 @@
+//! Connections, as they come to either port: accepted, counted, encrypted where that is configured,
+//! and handed to the port as a task of their own. Connections outlive the loop as tracked tasks.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+
+use crate::shared::Shared;
+
+/// How long to wait after an accept that failed, as it does when files run out.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// What a port does with its connections.
+pub(crate) trait Port: Clone + Send + Sync + 'static {
+    /// What a connection hears when the server is full.
+    fn refusal(&self) -> Vec<u8>;
+
+    /// Serves a connection that arrived at the address `local`, until it ends.
+    fn exchange<S>(self, stream: S, local: IpAddr) -> impl Future<Output = ()> + Send
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static;
+}
+
+/// Serves a port until the server stops.
+pub(crate) async fn accept<P: Port>(
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    port: P,
+    shared: Arc<Shared>,
+) {
+    loop {
+        let accepted = tokio::select! {
+            () = shared.stopping.cancelled() => return,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                shared.spawn(serve(stream, tls.clone(), port.clone(), Arc::clone(&shared)));
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+async fn serve<P: Port>(mut stream: TcpStream, tls: Option<TlsAcceptor>, port: P, shared: Arc<Shared>) {
+    let Some(_place) = shared.connections.enter() else {
+        return refuse(&mut stream, tls.is_some(), &port.refusal()).await;
+    };
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "TCP_NODELAY");
+    }
+    let local = stream.local_addr().map_or(shared.http_addr.ip(), |addr| addr.ip());
+    let Some(acceptor) = tls else { return port.exchange(stream, local).await };
+    match tokio::time::timeout(shared.config.timeouts.handshake, acceptor.accept(stream)).await {
+        Ok(Ok(stream)) => port.exchange(stream, local).await,
+        Ok(Err(error)) => tracing::debug!(%error, "TLS handshake"),
+        Err(_) => tracing::debug!("the TLS handshake took too long"),
+    }
+}
+
+/// Says that the server is full. A client that expects TLS is not told: the handshake would cost what is short.
+async fn refuse(stream: &mut TcpStream, tls: bool, words: &[u8]) {
+    if !tls && let Err(error) = stream.write_all(words).await {
+        tracing::debug!(%error, "a refused connection");
+    }
+}

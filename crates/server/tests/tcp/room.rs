@@ -1,0 +1,154 @@
+//! Room for what is large is shared: who gets none is told so, and nobody holds it by doing nothing.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use turnkeep_types::{BlobHash, Compression};
+use turnkeep_wire::message::{AppendBatch, PutBlob, ReadOptions, Request, Response, Subscribe};
+
+use crate::support::{Peer, Server, append, context, noise, sent, status};
+
+const SHORT: Duration = Duration::from_millis(50);
+const MIB: usize = 1 << 20;
+
+async fn small_server() -> Server {
+    Server::start_with(|config| {
+        config.large_bytes_max = 4 * MIB;
+        config.timeouts.room = SHORT;
+    })
+    .await
+}
+
+fn put(bytes: impl Into<Bytes>) -> Request {
+    let bytes = bytes.into();
+    Request::PutBlob(PutBlob { hash: BlobHash::of(&bytes), bytes })
+}
+
+/// A peer that has sent all of a large frame but its last bytes, and those bytes.
+async fn hoarder(server: &Server) -> (Peer, Vec<u8>) {
+    let mut peer = server.connect().await;
+    let mut frame = BytesMut::new();
+    put(noise(MIB)).encode(1, &mut frame);
+    let last = frame.split_off(frame.len() - 100);
+    peer.send_bytes(&frame).await;
+    (peer, last.to_vec())
+}
+
+/// As many of them as there is room for.
+async fn hoarders(server: &Server) -> Vec<(Peer, Vec<u8>)> {
+    let mut hoarders = Vec::new();
+    for _ in 0..4 {
+        hoarders.push(hoarder(server).await);
+    }
+    server.until_held(4 * MIB).await;
+    hoarders
+}
+
+#[tokio::test]
+async fn who_finds_no_room_is_told_to_come_back_and_small_requests_go_on() {
+    let server = small_server().await;
+    let mut hoarders = hoarders(&server).await;
+    let (mut peer, large) = (server.connect().await, Bytes::from(noise(MIB / 2)));
+    assert_eq!(peer.ask_in_vain(&put(large.clone())).await, 429);
+    let home = peer.new_context().await;
+    peer.append(append(home, "small")).await;
+    let (mut first, last) = hoarders.remove(0);
+    first.send_bytes(&last).await;
+    let (_, done) = first.receive().await;
+    // With two such frames whole at once, the room that they unpack into is short as well.
+    assert!(matches!(done, Response::BlobPut { .. } | Response::Error(_)), "{done:?}");
+    drop(hoarders);
+    while !matches!(peer.ask(&put(large.clone())).await, Response::BlobPut { .. }) {}
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn headers_alone_take_no_room() {
+    let server = small_server().await;
+    let mut frame = BytesMut::new();
+    put(noise(MIB)).encode(1, &mut frame);
+    let mut peers = Vec::new();
+    for _ in 0..16 {
+        let mut peer = server.connect().await;
+        peer.send_bytes(&frame[..1000]).await;
+        peers.push(peer);
+    }
+    let mut peer = server.connect().await;
+    assert!(matches!(peer.ask(&put(noise(MIB))).await, Response::BlobPut { was_new: true, .. }));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn what_a_payload_unpacks_to_takes_room_too() {
+    let server = small_server().await;
+    let mut peer = server.connect().await;
+    let home = peer.new_context().await;
+    let packed = |raw: &[u8]| {
+        let mut turn = sent(raw.to_vec());
+        turn.payload = zstd::encode_all(raw, 3).unwrap().into();
+        turn.compression = Compression::Zstd;
+        turn
+    };
+    let batch = |count| {
+        let turns = vec![packed(&vec![7; MIB]); count];
+        Request::AppendBatch(AppendBatch {
+            context: home,
+            parent: None,
+            turns,
+            key: Bytes::new(),
+            expected_head: None,
+        })
+    };
+    assert!(
+        matches!(peer.ask(&batch(8)).await, Response::BatchAppended(_)),
+        "nothing is refused for its size"
+    );
+    let hoarders = hoarders(&server).await;
+    assert_eq!(status(&peer.ask(&batch(1)).await), 429, "a small frame that unpacks to much");
+    drop(hoarders);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_subscriber_that_stalls_on_large_deliveries_is_given_up_on() {
+    let server = Server::start_with(|config| {
+        config.timeouts.write_stall = SHORT;
+        config.connections_max = Some(1);
+    })
+    .await;
+    let mut peer = server.connect().await;
+    let home = peer.new_context().await;
+    let payload = Bytes::from(noise(MIB));
+    for _ in 0..40 {
+        peer.append(append(home, payload.clone())).await;
+    }
+    let options = ReadOptions { include_payload: true, ..ReadOptions::default() };
+    for _ in 0..3 {
+        peer.send(&Request::Subscribe(Subscribe { context: None, after: Some(0), options })).await;
+    }
+    // There is one place, so whoever gets it next shows that the subscriber has lost it.
+    loop {
+        let mut next = server.connect().await;
+        if next.try_head(home).await.is_some_and(|response| matches!(response, Response::Head(_))) {
+            break;
+        }
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_subscriber_without_room_is_told_where_to_resume() {
+    let server = small_server().await;
+    let mut peer = server.connect().await;
+    let home = peer.new_context().await;
+    peer.append(append(home, noise(MIB))).await;
+    let hoarders = hoarders(&server).await;
+    let options = ReadOptions { include_payload: true, ..ReadOptions::default() };
+    let ask = Subscribe { context: Some(context(1)), after: Some(0), options };
+    assert_eq!(peer.ask(&Request::Subscribe(ask)).await, Response::Subscribed { caught_up: false });
+    let (_, response) = peer.receive().await;
+    let Response::Error(failure) = response else { panic!("{response:?}") };
+    assert_eq!((failure.status, failure.body().details["resume_after"].as_str()), (429, Some("1")));
+    drop(hoarders);
+    server.stop().await;
+}
