@@ -6,7 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::Result;
 use turnkeep_journal::{DataDirLock, FileStorage, LockError, TornTail};
-use turnkeep_server::{Auth, Running, ServerConfig, TlsFiles, Token};
+use turnkeep_server::{Auth, Running, ServeError, ServerConfig, TlsFiles, Token};
 use turnkeep_store::{Options, Store};
 use turnkeep_types::{Clock, Timestamp};
 
@@ -63,7 +63,7 @@ impl Local {
             Ok(running) => Ok(Self { running, store, token, _lock: lock }),
             Err(error) => {
                 store.close();
-                Err(Failure::new(error.to_string()).hint(SERVE_HINT).into())
+                Err(Failure::new(error.to_string()).hint(serve_hint(&error)).into())
             }
         }
     }
@@ -95,7 +95,12 @@ impl Local {
     }
 }
 
-const SERVE_HINT: &str = "--listen and --http choose other addresses; port 0 takes a free one";
+fn serve_hint(error: &ServeError) -> &'static str {
+    match error {
+        ServeError::Tls(_) => "check the PEM files given with --tls-cert and --tls-key",
+        _ => "--listen and --http choose other addresses; port 0 takes a free one",
+    }
+}
 
 #[derive(Debug, Clone, Copy)]
 enum AuthMode {

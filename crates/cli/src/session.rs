@@ -169,7 +169,9 @@ pub(crate) fn read_input(path: &Path) -> Result<Vec<u8>> {
     };
     read.with_context(|| format!("cannot read {}", input_name(path)))?;
     if bytes.len() as u64 > INPUT_BYTES_MAX {
-        return Err(Failure::new(format!("{} is larger than {INPUT_BYTES_MAX} bytes", input_name(path))).into());
+        return Err(
+            Failure::new(format!("{} is larger than {INPUT_BYTES_MAX} bytes", input_name(path))).into()
+        );
     }
     Ok(bytes)
 }

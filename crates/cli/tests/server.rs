@@ -36,6 +36,11 @@ fn up_says_where_it_is_and_commands_find_it() {
     let elsewhere = Sandbox::new();
     let named = ["--server", server.http(), "--token", token.trim(), "stats", "--json"];
     assert_eq!(elsewhere.json(&named, "")["turns"], 2);
+    let graph = [&named[..4], &["log", "1", "--graph", "--oneline"]].concat();
+    assert_eq!(elsewhere.output(&graph, b"").stdout.split(|byte| *byte == b'\n').count(), 3);
+    let binary = ["--server", server.said["tcp"].as_str().unwrap(), "stats"];
+    let binary = String::from_utf8(elsewhere.output(&binary, b"").stderr).unwrap();
+    assert!(binary.contains("hint: --server takes the HTTP address"), "{binary}");
     let graph = ["--server", server.http(), "--token", token.trim(), "log", "1", "--graph", "--oneline"];
     let graph =
         elsewhere.command(&graph).env("TURNKEEP_LISTEN", server.said["tcp"].as_str().unwrap()).output();

@@ -86,7 +86,7 @@ pub(crate) async fn run(_: &Args, app: &mut App) -> Result<()> {
         machine::clock(&dir),
         machine::file_limit(),
     ]);
-    findings.push(directory::torn(&dir));
+    findings.extend([directory::log(&dir), directory::torn(&dir)]);
     for finding in &findings {
         print(finding, app)?;
     }

@@ -18,6 +18,7 @@ use crate::failure::Failure;
 use crate::fresh_dir::FreshDir;
 use crate::output::bytes_text;
 use crate::progress::count_bar;
+use crate::session::input_name;
 
 /// Read an export into an empty data directory
 ///
@@ -66,8 +67,8 @@ fn open(path: &Path) -> Result<Box<dyn Read>> {
 
 fn explain(error: &ImportError, file: &Path) -> Failure {
     match error {
-        ImportError::Malformed(_) => Failure::new(format!("cannot import {}: {error}", file.display()))
+        ImportError::Malformed(_) => Failure::new(format!("cannot import {}: {error}", input_name(file)))
             .hint("the file must be one that `turnkeep export` wrote, complete and unchanged"),
-        _ => Failure::new(format!("cannot import {}: {error}", file.display())),
+        _ => Failure::new(format!("cannot import {}: {error}", input_name(file))),
     }
 }

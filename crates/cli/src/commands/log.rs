@@ -177,8 +177,9 @@ impl Printer {
             lines.push(String::new());
         }
         for (index, line) in lines.iter().enumerate() {
+            let width = margin.first.len();
             let margin = if index == 0 { &margin.first } else { &margin.rest };
-            out.line(format!("{margin} {line}").trim_end())?;
+            out.line(format!("{margin:width$} {line}").trim_end())?;
         }
         margin.joins.iter().try_for_each(|line| out.line(line))
     }
