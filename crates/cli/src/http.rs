@@ -15,6 +15,7 @@ use hyper::header::{AUTHORIZATION, HOST};
 use hyper::{Method, Request, Response, StatusCode};
 use serde_json::Value;
 use turnkeep_types::TurnId;
+use turnkeep_wire::percent_encode;
 
 use crate::failure::Failure;
 pub(crate) use connect::Target;
@@ -260,15 +261,6 @@ impl Refused {
         let key_reused = self.message.contains("idempotency key");
         key_reused.then(|| "a key stands for one request: take a new one for another".to_owned())
     }
-}
-
-/// Encodes a text as one segment of a path, or as a value of a query.
-pub(crate) fn percent_encode(text: &str) -> String {
-    let encode = |byte: u8| match byte {
-        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
-        _ => format!("%{byte:02X}"),
-    };
-    text.bytes().map(encode).collect()
 }
 
 #[cfg(test)]

@@ -8,10 +8,11 @@ use clap::Subcommand;
 use hyper::StatusCode;
 use serde_json::{Value, json};
 use turnkeep_types::TypeRef;
+use turnkeep_wire::percent_encode;
 
 use super::App;
 use crate::failure::Failure;
-use crate::http::{Call, Http, percent_encode};
+use crate::http::{Call, Http};
 use crate::render::printable;
 use crate::render::turn::text_of;
 use crate::session::{Need, Session, input_name, read_input};
