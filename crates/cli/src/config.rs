@@ -13,6 +13,8 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde_json::{Value, json};
 use turnkeep_store::Durability;
 use turnkeep_types::Limits;
 
@@ -54,13 +56,13 @@ pub(crate) struct ReachFlags {
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ServeFlags {
     /// Address of the binary protocol [default: 127.0.0.1:9009]
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = setting::parse_addr)]
     pub(crate) listen: Option<SocketAddr>,
     /// Address of HTTP [default: 127.0.0.1:9010]
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = setting::parse_addr)]
     pub(crate) http: Option<SocketAddr>,
     /// When an append is acknowledged: after fsync, or after it was handed to the OS [default: fsync]
-    #[arg(long, value_name = "fsync|os", value_parser = setting::parse_durability)]
+    #[arg(long, value_name = "fsync|os", value_parser = durability_parser(), hide_possible_values = true)]
     pub(crate) durability: Option<Durability>,
     /// Refuse turns whose type is not in the registry
     #[arg(long)]
@@ -82,6 +84,12 @@ pub(crate) struct ServeFlags {
     pub(crate) allow_origin: Vec<String>,
 }
 
+/// Names the values, so that shells can complete them.
+fn durability_parser() -> impl TypedValueParser<Value = Durability> {
+    PossibleValuesParser::new(["fsync", "os"])
+        .try_map(|text| setting::parse_durability(&text).map_err(Failure::usage))
+}
+
 /// Every setting, resolved.
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
@@ -101,7 +109,7 @@ pub(crate) struct Config {
     pub(crate) allow_host: Setting<Vec<String>>,
     pub(crate) allow_origin: Setting<Vec<String>>,
     pub(crate) limits: Limits,
-    raw_limits: file::RawLimits,
+    limit_settings: file::LimitSettings,
 }
 
 /// The environment as a function, so that tests can give their own.
@@ -119,14 +127,14 @@ impl Config {
         let must_exist = reach.config.is_some() || env("TURNKEEP_CONFIG").is_some();
         let raw = file::read(&path, must_exist)?;
         let from = Sources { env, file: &path };
-        let raw_limits = raw.limits.unwrap_or_default();
+        let limit_settings = raw.limits.unwrap_or_default().resolve(from)?;
         let config = Self {
             data: from.path("data", reach.data.clone(), raw.data)?.or_else(|| default_data(env))?,
             server: from.text("server", reach.server.clone(), raw.server).optional(),
             token: from.text("token", reach.token.clone(), None).optional(),
             tls_ca: from.path("tls-ca", reach.tls_ca.clone(), raw.tls_ca)?.optional(),
-            listen: from.parsed("listen", serve.listen, raw.listen)?.or(loopback(9009)),
-            http: from.parsed("http", serve.http, raw.http)?.or(loopback(9010)),
+            listen: from.with("listen", serve.listen, raw.listen, setting::parse_addr)?.or(loopback(9009)),
+            http: from.with("http", serve.http, raw.http, setting::parse_addr)?.or(loopback(9010)),
             durability: from
                 .with("durability", serve.durability, raw.durability, setting::parse_durability)?
                 .or(Durability::Fsync),
@@ -136,8 +144,8 @@ impl Config {
             tls_key: from.path("tls-key", serve.tls_key.clone(), raw.tls_key)?.optional(),
             allow_host: from.list("allow-host", &serve.allow_host, raw.allow_host),
             allow_origin: from.list("allow-origin", &serve.allow_origin, raw.allow_origin),
-            limits: raw_limits.over(&Limits::default()),
-            raw_limits,
+            limits: limit_settings.limits(),
+            limit_settings,
             file: path.clone(),
         };
         config.check()?;
@@ -152,38 +160,35 @@ impl Config {
         Err(failure.hint("give both --tls-cert and --tls-key, or neither").into())
     }
 
-    /// Every setting as its name, its text and where it came from. The token's text is never shown.
-    pub(crate) fn rows(&self) -> Vec<(&'static str, String, Source)> {
-        let limits = self.raw_limits.rows(&self.limits).into_iter().map(|(name, value, set)| {
-            let source = if set { Source::File(self.file.clone()) } else { Source::Default };
-            (name, value.to_string(), source)
-        });
-        let settings = self.settings().into_iter().map(|(name, value, source)| (name, value, source.clone()));
-        settings.chain(limits).collect()
+    /// Every setting as its name, its value and where it came from. The token's text is never shown.
+    pub(crate) fn rows(&self) -> Vec<(&'static str, Value, Source)> {
+        let limits = self.limit_settings.rows().into_iter();
+        let limits = limits.map(|(name, limit)| (name, json!(limit.value), limit.source.clone()));
+        self.settings().into_iter().chain(limits).collect()
     }
 
-    fn settings(&self) -> Vec<(&'static str, String, &Source)> {
-        let token = self.token.as_ref().map(|token| token.as_ref().map(|_| "(set)".to_owned()));
+    fn settings(&self) -> Vec<(&'static str, Value, Source)> {
+        let token = self.token.as_ref().map(|token| token.as_ref().map(|_| "(set)"));
         vec![
-            ("data", setting::path_text(&self.data.value), &self.data.source),
-            ("server", setting::optional(self.server.value.clone()), &self.server.source),
-            ("token", setting::optional(token.value), &self.token.source),
-            ("tls_ca", setting::optional_path(self.tls_ca.value.as_ref()), &self.tls_ca.source),
-            ("listen", self.listen.value.to_string(), &self.listen.source),
-            ("http", self.http.value.to_string(), &self.http.source),
-            (
-                "durability",
-                setting::durability_text(self.durability.value).to_owned(),
-                &self.durability.source,
-            ),
-            ("strict_types", self.strict_types.value.to_string(), &self.strict_types.source),
-            ("no_auth", self.no_auth.value.to_string(), &self.no_auth.source),
-            ("tls_cert", setting::optional_path(self.tls_cert.value.as_ref()), &self.tls_cert.source),
-            ("tls_key", setting::optional_path(self.tls_key.value.as_ref()), &self.tls_key.source),
-            ("allow_host", self.allow_host.value.join(", "), &self.allow_host.source),
-            ("allow_origin", self.allow_origin.value.join(", "), &self.allow_origin.source),
+            row("data", &self.data),
+            row("server", &self.server),
+            row("token", &token),
+            row("tls_ca", &self.tls_ca),
+            row("listen", &self.listen),
+            row("http", &self.http),
+            row("durability", &self.durability.as_ref().map(|kind| setting::durability_text(*kind))),
+            row("strict_types", &self.strict_types),
+            row("no_auth", &self.no_auth),
+            row("tls_cert", &self.tls_cert),
+            row("tls_key", &self.tls_key),
+            row("allow_host", &self.allow_host),
+            row("allow_origin", &self.allow_origin),
         ]
     }
+}
+
+fn row<T: serde::Serialize>(name: &'static str, setting: &Setting<T>) -> (&'static str, Value, Source) {
+    (name, json!(setting.value), setting.source.clone())
 }
 
 fn loopback(port: u16) -> SocketAddr {

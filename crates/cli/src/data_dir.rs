@@ -16,6 +16,10 @@ use turnkeep_journal::{DataDirLock, LockError};
 
 use crate::failure::Failure;
 
+/// What to do when this user may not.
+pub(crate) const DENIED_HINT: &str =
+    "run the command as the user who owns it, or name another data directory with --data DIR";
+
 /// A data directory, whether it exists or not.
 #[derive(Debug, Clone)]
 pub(crate) struct DataDir {
@@ -58,6 +62,31 @@ impl DataDir {
     /// Whether a log is there.
     pub(crate) fn has_log(&self) -> bool {
         self.path.join("log").is_dir()
+    }
+
+    /// Refuses a directory that an import or a repair has not filled.
+    pub(crate) fn refuse_unfinished(&self) -> Result<()> {
+        if !self.path.join("log/UNFINISHED").exists() {
+            return Ok(());
+        }
+        let unfinished = turnkeep_store::OpenError::Unfinished;
+        let failure = Failure::new(format!("{}: {unfinished}", self.path.display()));
+        Err(failure.hint(format!("nothing in {} is complete", self.path.display())).into())
+    }
+
+    /// Refuses a log that this user may not read: what cannot be read is not damaged.
+    pub(crate) fn refuse_unreadable(&self) -> Result<()> {
+        let log = self.path.join("log");
+        let entries = match fs::read_dir(&log) {
+            Ok(entries) => entries,
+            Err(error) => return refuse_denied(&log, &error),
+        };
+        for entry in entries.filter_map(Result::ok).filter(|entry| entry.path().is_file()) {
+            if let Err(error) = File::open(entry.path()) {
+                refuse_denied(&entry.path(), &error)?;
+            }
+        }
+        Ok(())
     }
 
     /// Makes the directory, for its owner alone, unless it is there: whoever made it chose its mode.
@@ -125,6 +154,11 @@ impl DataDir {
 
     /// The failure of a command that needs a store where there is none.
     pub(crate) fn missing(&self) -> anyhow::Error {
+        if let Err(error) = fs::read_dir(&self.path)
+            && let Err(denied) = refuse_denied(&self.path, &error)
+        {
+            return denied;
+        }
         Failure::new(format!("there is no store in {}", self.path.display()))
             .hint("`turnkeep up` or `turnkeep ctx new` starts one; --data DIR names another directory, --server ADDR a running server")
             .into()
@@ -133,6 +167,14 @@ impl DataDir {
     fn note_path(&self) -> PathBuf {
         self.path.join("run/server.json")
     }
+}
+
+/// Fails if an error means that this user may not.
+fn refuse_denied(path: &Path, error: &io::Error) -> Result<()> {
+    if error.kind() != ErrorKind::PermissionDenied {
+        return Ok(());
+    }
+    Err(Failure::new(format!("cannot read {}: {error}", path.display())).hint(DENIED_HINT).into())
 }
 
 fn private_dir(path: &Path) -> io::Result<()> {

@@ -1,5 +1,6 @@
 //! How a command fails: a message, what to do next, and the exit code.
 
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use crate::http::Refused;
@@ -47,20 +48,31 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     eprintln!("error: {error:#}");
     let failure = error.chain().find_map(|cause| cause.downcast_ref::<Failure>());
     let refused = error.chain().find_map(|cause| cause.downcast_ref::<Refused>());
-    let hint = failure.and_then(|failure| failure.hint.as_deref());
-    if let Some(hint) = hint.or_else(|| refused.and_then(Refused::hint)) {
+    let hint = failure.and_then(|failure| failure.hint.clone());
+    if let Some(hint) = hint.or_else(|| refused.and_then(Refused::hint)).or_else(|| io_hint(error)) {
         eprintln!("hint: {hint}");
     }
     ExitCode::from(if failure.is_some_and(|failure| failure.usage) { 2 } else { 1 })
 }
 
+/// What to do about a file that cannot be had.
+fn io_hint(error: &anyhow::Error) -> Option<String> {
+    let io = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>())?;
+    match io.kind() {
+        ErrorKind::NotFound => Some("check the name, and in which directory the command runs".to_owned()),
+        ErrorKind::PermissionDenied => Some("check who owns it, or run the command as that user".to_owned()),
+        ErrorKind::StorageFull => Some("free some space and try again".to_owned()),
+        _ => None,
+    }
+}
+
 /// Whether whoever read our output has gone, which is no failure of ours.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let io = error.downcast_ref::<OutputError>();
-    io.is_some_and(|error| error.0.kind() == std::io::ErrorKind::BrokenPipe)
+    io.is_some_and(|error| error.0.kind() == ErrorKind::BrokenPipe)
 }
 
 /// Writing to standard output failed.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write to standard output: {0}")]
+#[error("cannot write to standard output")]
 pub(crate) struct OutputError(#[from] pub(crate) std::io::Error);

@@ -14,8 +14,10 @@ use hyper::client::conn::http1::SendRequest;
 use hyper::header::{AUTHORIZATION, HOST};
 use hyper::{Method, Request, Response, StatusCode};
 use serde_json::Value;
+use turnkeep_types::TurnId;
 use turnkeep_wire::percent_encode;
 
+use crate::failure::Failure;
 pub(crate) use connect::Target;
 pub(crate) use events::EventStream;
 
@@ -108,16 +110,19 @@ impl Http {
         serde_json::from_slice(&bytes).context("the server's answer is not JSON")
     }
 
+    /// Sends a write and reads the JSON that answers it, and whether it only repeats what an earlier
+    /// request with the same key did.
+    pub(crate) async fn write(&mut self, call: Call) -> Result<(Value, bool)> {
+        let response = self.open(call).await?;
+        let replayed = response.headers().contains_key("idempotency-replayed");
+        let bytes = read(response).await?;
+        Ok((serde_json::from_slice(&bytes).context("the server's answer is not JSON")?, replayed))
+    }
+
     /// Sends a request and reads the bytes that answer it.
     pub(crate) async fn bytes(&mut self, call: Call) -> Result<(StatusCode, Bytes)> {
         let response = self.open(call).await?;
-        let status = response.status();
-        let body = Limited::new(response.into_body(), BODY_BYTES_MAX);
-        let body = body
-            .collect()
-            .await
-            .map_err(|error| anyhow::anyhow!("cannot read the server's answer: {error}"))?;
-        Ok((status, body.to_bytes()))
+        Ok((response.status(), read(response).await?))
     }
 
     /// Sends a request and gives back the answer with its body unread. An error answer is a failure.
@@ -139,7 +144,11 @@ impl Http {
         };
         let request = self.request(call)?;
         let response = sender.send_request(request).await;
-        let response = response.with_context(|| format!("the server at {} did not answer", self.target))?;
+        let response = response.map_err(|error| {
+            Failure::new(format!("the server at {} did not answer: {error}", self.target)).hint(
+                "--server takes the HTTP address (port 9010 by default), not the one of the binary protocol",
+            )
+        })?;
         self.connection = Some(sender);
         Ok(response)
     }
@@ -157,6 +166,12 @@ impl Http {
     }
 }
 
+async fn read(response: Response<Incoming>) -> Result<Bytes> {
+    let body = Limited::new(response.into_body(), BODY_BYTES_MAX).collect().await;
+    let body = body.map_err(|error| anyhow::anyhow!("cannot read the server's answer: {error}"))?;
+    Ok(body.to_bytes())
+}
+
 /// The server's refusal.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
@@ -167,6 +182,8 @@ pub(crate) struct Refused {
     pub(crate) code: String,
     /// The server's sentence.
     pub(crate) message: String,
+    /// What it is about, by name.
+    pub(crate) details: Value,
 }
 
 impl Refused {
@@ -178,26 +195,71 @@ impl Refused {
         };
         let code = field("code").unwrap_or_else(|| status.as_u16().to_string());
         let message = field("message").unwrap_or_else(|| format!("the server answered {status}"));
-        Self { status, code, message }
+        let details = parsed.as_ref().and_then(|body| body.pointer("/error/details")).cloned();
+        Self { status, code, message, details: details.unwrap_or_default() }
+    }
+
+    /// The turn that was lost to damage of the log, if that is why.
+    pub(crate) fn lost_turn(error: &anyhow::Error) -> Option<TurnId> {
+        let refused = error.downcast_ref::<Self>().filter(|refused| refused.status.as_u16() == 500)?;
+        let of_a_blob = refused.details.get("hash").is_some();
+        refused.details.get("turn_id").filter(|_| !of_a_blob)?.as_str()?.parse().ok()
     }
 
     /// What the person may do about it.
-    pub(crate) fn hint(&self) -> Option<&'static str> {
-        match self.code.as_str() {
+    pub(crate) fn hint(&self) -> Option<String> {
+        let hint = match self.code.as_str() {
             "Unauthorized" => {
-                Some("give the server's token with --token, or the server's data directory with --data")
+                "give the server's token with --token, or the server's data directory with --data"
             }
-            "Forbidden" => Some(
-                "the server does not accept this host: start it with --allow-host, or use its own address",
-            ),
-            "FailedDependency" | "PreconditionFailed" => {
-                Some("publish the type first: turnkeep registry put BUNDLE.json")
+            "Forbidden" => {
+                "the server does not accept this host: start it with --allow-host, or use its own address"
             }
-            "TooManyRequests" => Some("the server is busy: try again in a moment"),
-            "Unavailable" => Some("restart the server; `turnkeep doctor` checks what may be wrong"),
-            "InsufficientStorage" => Some("free some space on the data directory's disk and try again"),
-            _ => None,
+            "FailedDependency" => {
+                "publish the type first: turnkeep registry put BUNDLE.json; or send bytes as they are with --msgpack"
+            }
+            "PreconditionFailed" => "publish the type first: turnkeep registry put BUNDLE.json",
+            "TooManyRequests" => "the server is busy: try again in a moment",
+            "Unavailable" => "restart the server; `turnkeep doctor` checks what may be wrong",
+            "InsufficientStorage" => "free some space on the data directory's disk and try again",
+            "TooLarge" => {
+                "`turnkeep config show` lists the limits; the server takes others under [limits] in its configuration file"
+            }
+            "NotFound" => self.missing_hint(),
+            "Conflict" => return self.conflict_hint(),
+            "Unprocessable" if self.message.contains(" is not a field of ") => {
+                "`turnkeep registry types TYPE@VERSION` lists the fields"
+            }
+            "DecodeError" if self.status.is_server_error() => "`turnkeep verify` lists what is damaged",
+            _ => return None,
+        };
+        Some(hint.to_owned())
+    }
+
+    fn missing_hint(&self) -> &'static str {
+        let is_about = |name: &str| self.details.get(name).is_some();
+        if is_about("context_id") {
+            "`turnkeep ctx list` lists the contexts"
+        } else if is_about("turn_id") {
+            "`turnkeep log CONTEXT` lists the turns of a context"
+        } else if is_about("hash") {
+            "`turnkeep blob put FILE` keeps one and prints its hash"
+        } else if self.message.starts_with("bundle ") || self.message.starts_with("type ") {
+            "`turnkeep registry types` lists the types; `turnkeep registry put FILE` publishes a bundle"
+        } else {
+            "check that the server is of the same version as this command"
         }
+    }
+
+    fn conflict_hint(&self) -> Option<String> {
+        let detail = |name: &str| self.details.get(name).and_then(Value::as_str);
+        if let (Some(head), Some(context)) = (detail("actual_head_turn_id"), detail("context_id")) {
+            return Some(format!(
+                "somebody appended first: look with `turnkeep ctx show {context}`, then try again with --expected-head {head}"
+            ));
+        }
+        let key_reused = self.message.contains("idempotency key");
+        key_reused.then(|| "a key stands for one request: take a new one for another".to_owned())
     }
 }
 

@@ -2,16 +2,16 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::Result;
-use turnkeep_journal::{DataDirLock, FileStorage};
-use turnkeep_server::{Auth, Running, ServerConfig, TlsFiles, Token};
+use turnkeep_journal::{DataDirLock, FileStorage, LockError, TornTail};
+use turnkeep_server::{Auth, Running, ServeError, ServerConfig, TlsFiles, Token};
 use turnkeep_store::{Options, Store};
 use turnkeep_types::{Clock, Timestamp};
 
 use crate::config::Config;
-use crate::data_dir::{DataDir, random_bytes};
+use crate::data_dir::{DENIED_HINT, DataDir, random_bytes};
 use crate::failure::Failure;
 use crate::session::server_on;
 
@@ -63,7 +63,7 @@ impl Local {
             Ok(running) => Ok(Self { running, store, token, _lock: lock }),
             Err(error) => {
                 store.close();
-                Err(Failure::new(error.to_string()).hint(SERVE_HINT).into())
+                Err(Failure::new(error.to_string()).hint(serve_hint(&error)).into())
             }
         }
     }
@@ -95,7 +95,12 @@ impl Local {
     }
 }
 
-const SERVE_HINT: &str = "--listen and --http choose other addresses; port 0 takes a free one";
+fn serve_hint(error: &ServeError) -> &'static str {
+    match error {
+        ServeError::Tls(_) => "check the PEM files given with --tls-cert and --tls-key",
+        _ => "--listen and --http choose other addresses; port 0 takes a free one",
+    }
+}
 
 #[derive(Debug, Clone, Copy)]
 enum AuthMode {
@@ -118,34 +123,60 @@ fn server_config(config: &Config) -> ServerConfig {
     }
 }
 
-/// Takes the directory for this process alone. A note that is there was left by a killed server.
+/// How often and how long it is waited for another command to end.
+const LOCK_TRIES_MAX: u32 = 40;
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
+
+/// Takes the directory for this process alone. A note that is there was left by a killed server. Another
+/// command that has it is waited for, a server is not.
 pub(crate) async fn lock(dir: &DataDir) -> Result<DataDirLock> {
-    match DataDirLock::acquire(dir.path()) {
-        Ok(lock) => {
-            dir.remove_note();
-            Ok(lock)
+    let mut tries = 0;
+    loop {
+        let error = match DataDirLock::acquire(dir.path()) {
+            Ok(lock) => {
+                dir.remove_note();
+                return Ok(lock);
+            }
+            Err(error) => error,
+        };
+        let server = server_on(dir).await;
+        let is_held = matches!(error, LockError::Held { .. });
+        if is_held && server.is_none() && tries < LOCK_TRIES_MAX {
+            tries += 1;
+            tokio::time::sleep(LOCK_PAUSE).await;
+            continue;
         }
-        Err(error) => {
-            let hint = match server_on(dir).await {
-                Some(note) => {
-                    format!("its server listens on {}: other commands reach it by themselves", note.http)
-                }
-                None => {
-                    "wait for the other command to end, or use another directory with --data DIR".to_owned()
-                }
-            };
-            Err(Failure::new(error.to_string()).hint(hint).into())
-        }
+        let hint = match server {
+            Some(note) => {
+                format!("its server listens on {}: other commands reach it by themselves", note.http)
+            }
+            None if is_held => {
+                "wait for the other command to end, or use another directory with --data DIR".to_owned()
+            }
+            None => DENIED_HINT.to_owned(),
+        };
+        return Err(Failure::new(error.to_string()).hint(hint).into());
     }
 }
 
 fn open(config: &Config, dir: &DataDir) -> Result<Store> {
+    dir.refuse_unfinished()?;
+    dir.refuse_unreadable()?;
     let storage = FileStorage::new(dir.path());
     let random = random_bytes()?;
     let options = Options { durability: config.durability.value, random, ..Options::default() };
-    Store::open(Arc::new(storage), &options, Arc::new(WallClock)).map_err(|error| {
+    let opened = Store::open(Arc::new(storage), &options, Arc::new(WallClock));
+    let store = opened.map_err(|error| {
         Failure::new(format!("cannot open the store in {}: {error}", dir.path().display()))
             .hint("`turnkeep verify` lists what is damaged; `turnkeep repair` copies what is sound to a new directory")
-            .into()
-    })
+    })?;
+    if let Some(torn) = store.torn_tail() {
+        eprintln!("{}", torn_text(torn));
+    }
+    Ok(store)
+}
+
+fn torn_text(torn: &TornTail) -> String {
+    let TornTail { file, offset, bytes, copied_to } = torn;
+    format!("note: a torn tail of {bytes} bytes at {file}:{offset} was cut; a copy is in {copied_to}")
 }

@@ -7,6 +7,7 @@ mod commands;
 mod config;
 mod data_dir;
 mod failure;
+mod fresh_dir;
 mod http;
 mod local;
 mod names;
@@ -16,6 +17,7 @@ mod render;
 mod runtime;
 mod session;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -38,8 +40,8 @@ use crate::output::{ColorChoice, Output};
   echo '{\"text\":\"hi\"}' | turnkeep append 1 --type com.example.Note@1 --data -
   turnkeep log 1 --graph                         its history, with branches
 
-Every setting can also be given as TURNKEEP_NAME in the environment or in the configuration file:
-`turnkeep config show` shows them all and where each comes from.")]
+Every setting can also be given as TURNKEEP_NAME in the environment (a limit as TURNKEEP_LIMITS_NAME)
+or in the configuration file: `turnkeep config show` shows them all and where each comes from.")]
 pub(crate) struct Cli {
     #[command(flatten)]
     reach: ReachFlags,
@@ -64,10 +66,11 @@ pub(crate) struct Cli {
 }
 
 fn main() -> ExitCode {
-    let matches = command_line().get_matches();
+    let matches = command_line().color(clap_color(std::env::args_os())).get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    start_log(cli.verbose);
-    let no_color = process_environment("NO_COLOR").is_some();
+    start_log(cli.verbose, matches!(cli.command, commands::Command::Up(_)));
+    let is_dumb = process_environment("TERM").is_some_and(|term| term == "dumb");
+    let no_color = is_dumb || process_environment("NO_COLOR").is_some();
     let reach = ReachFlags { data: data_dir_flag(&matches), ..cli.reach };
     let mut app = App { reach, out: Output::stdout(cli.json, cli.color, no_color) };
     let done = commands::run(&cli.command, &mut app).and_then(|()| app.out.flush());
@@ -78,6 +81,21 @@ fn main() -> ExitCode {
             drop(app.out.flush());
             failure::report(&error)
         }
+    }
+}
+
+/// What --color says, for help and errors that are printed before the command line is read.
+fn clap_color(args: impl Iterator<Item = OsString>) -> clap::ColorChoice {
+    let args: Vec<OsString> = args.take_while(|arg| arg != "--").collect();
+    let says = |word: &str| {
+        let joined = OsString::from(format!("--color={word}"));
+        args.contains(&joined)
+            || args.windows(2).any(|pair| matches!(pair, [flag, value] if flag == "--color" && value == word))
+    };
+    match () {
+        () if says("never") => clap::ColorChoice::Never,
+        () if says("always") => clap::ColorChoice::Always,
+        () => clap::ColorChoice::Auto,
     }
 }
 
@@ -98,10 +116,12 @@ fn data_dir_flag(matches: &ArgMatches) -> Option<PathBuf> {
     inner.or_else(|| matches.try_get_one::<PathBuf>(DATA_DIR).ok().flatten().cloned())
 }
 
-/// Logs to standard error: warnings, or what `TURNKEEP_LOG` or `--verbose` asks for.
-fn start_log(verbose: u8) {
+/// Logs to standard error: warnings, or what `TURNKEEP_LOG` or `--verbose` asks for. What goes wrong in
+/// the server inside a command, the command says itself.
+fn start_log(verbose: u8, serves: bool) {
     let level = match verbose {
-        0 => "warn",
+        0 if serves => "warn",
+        0 => "warn,turnkeep_server=off,turnkeep_store=off,turnkeep_journal=off",
         1 => "info",
         _ => "debug",
     };

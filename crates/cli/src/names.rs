@@ -68,13 +68,12 @@ pub(crate) fn parse_ref(text: &str) -> Result<ObjectRef, String> {
     }
 }
 
-/// A label: `KEY=VALUE`, or `KEY` with an empty value.
+/// A label: `KEY=VALUE`; the value may be empty.
 pub(crate) fn parse_label(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').unwrap_or((text, ""));
-    if key.is_empty() {
-        return Err("expected KEY=VALUE".to_owned());
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("expected KEY=VALUE, such as agent=demo".to_owned()),
     }
-    Ok((key.to_owned(), value.to_owned()))
 }
 
 #[cfg(test)]
@@ -95,9 +94,10 @@ mod tests {
     }
 
     #[test]
-    fn a_label_has_a_key() {
+    fn a_label_has_a_key_and_a_value() {
         assert_eq!(parse_label("a=b=c"), Ok(("a".into(), "b=c".into())));
-        assert_eq!(parse_label("a"), Ok(("a".into(), String::new())));
+        assert_eq!(parse_label("a="), Ok(("a".into(), String::new())));
         assert!(parse_label("=b").is_err());
+        assert!(parse_label("a").is_err());
     }
 }

@@ -8,7 +8,7 @@ use std::io::{self, IsTerminal, Write};
 use anyhow::Result;
 use serde_json::Value;
 
-use crate::failure::OutputError;
+use crate::failure::{Failure, OutputError};
 
 /// When to colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -93,6 +93,16 @@ impl Output {
     /// Writes bytes as they are.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
         self.out.write_all(bytes).map_err(|error| OutputError(error).into())
+    }
+
+    /// Refuses to write bytes to a terminal, which would take them as commands.
+    #[expect(clippy::unused_self, reason = "the question is about where this writes")]
+    pub(crate) fn refuse_terminal(&self) -> Result<()> {
+        if !io::stdout().is_terminal() {
+            return Ok(());
+        }
+        let failure = Failure::new("these bytes are no text, and standard output is a terminal");
+        Err(failure.hint("name a file, or send them on with > or |").into())
     }
 
     /// Hands everything written to the reader.

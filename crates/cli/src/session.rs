@@ -35,16 +35,9 @@ pub(crate) enum Need {
 pub(crate) struct Session {
     /// The gateway.
     pub(crate) http: Http,
-    binary: Binary,
+    /// Where the binary protocol is, if that is known without asking.
+    binary: Option<String>,
     local: Option<Local>,
-}
-
-/// Where the binary protocol is spoken.
-enum Binary {
-    /// There.
-    At(String),
-    /// On the gateway's host, at the port that the gateway tells, or else at this one.
-    Ask { otherwise: u16 },
 }
 
 impl Session {
@@ -60,10 +53,29 @@ impl Session {
         if need == Need::Read && !dir.is_store() {
             return Err(dir.missing());
         }
-        let local = Local::start(config, &dir).await?;
+        let local = match Local::start(config, &dir).await {
+            Ok(local) => local,
+            // A server may have started meanwhile.
+            Err(error) => return Self::running(config, &dir).await?.ok_or(error),
+        };
         let target = Target::parse(&local.http_addr().to_string(), Some(local.token().to_owned()), None)?;
-        let binary = Binary::At(local.tcp_addr().to_string());
-        Ok(Self { http: Http::new(target), binary, local: Some(local) })
+        Ok(Self { http: Http::new(target), binary: Some(local.tcp_addr().to_string()), local: Some(local) })
+    }
+
+    /// Finds the store's server, for a command that would keep the directory from everybody else.
+    pub(crate) async fn served(config: &Config) -> Result<Self> {
+        let dir = DataDir::new(&config.data.value);
+        if let Some(address) = &config.server.value {
+            return Self::named(config, &dir, address);
+        }
+        if !dir.is_store() {
+            return Err(dir.missing());
+        }
+        let running = Self::running(config, &dir).await?;
+        running.ok_or_else(|| {
+            let failure = Failure::new(format!("no server runs on {}", dir.path().display()));
+            failure.hint("start one with `turnkeep up`: what is appended comes through it").into()
+        })
     }
 
     /// The server that the person named.
@@ -73,8 +85,7 @@ impl Session {
             None => dir.token()?,
         };
         let target = Target::parse(address, token, config.tls_ca.value.clone())?;
-        let binary = Binary::Ask { otherwise: config.listen.value.port() };
-        Ok(Self { http: Http::new(target), binary, local: None })
+        Ok(Self { http: Http::new(target), binary: None, local: None })
     }
 
     /// The server that runs on the data directory, if one does.
@@ -85,27 +96,34 @@ impl Session {
             None => dir.token()?,
         };
         let target = note_target(&note, token, config.tls_ca.value.clone())?;
-        Ok(Some(Self { http: Http::new(target), binary: Binary::At(note.tcp), local: None }))
+        Ok(Some(Self { http: Http::new(target), binary: Some(note.tcp), local: None }))
     }
 
     /// A client of the binary protocol of the same server.
     pub(crate) async fn client(&mut self) -> Result<Client> {
-        let addr = match &self.binary {
-            Binary::At(addr) => addr.clone(),
-            Binary::Ask { otherwise } => {
-                let stats = self.http.json(Call::get("/v1/stats")).await?;
-                self.http.target().at_port(binary_port(&stats).unwrap_or(*otherwise))
-            }
+        let binary = match &self.binary {
+            Some(binary) => binary.clone(),
+            None => self.ask_binary().await?,
         };
         let target = self.http.target();
         let tls = target.ca().map(|ca| Tls { ca_file: ca.to_owned(), server_name: None });
         let token = target.token().map(str::to_owned);
         let options = Options { token, tls, tag: "turnkeep-cli".to_owned(), ..Options::default() };
-        Client::connect(&addr, options).await.map_err(|error| {
+        Client::connect(&binary, options).await.map_err(|error| {
             Failure::new(error.to_string())
-                .hint("this command needs the binary port as well; a server that does not tell its own is asked at the one of --listen or TURNKEEP_LISTEN")
+                .hint("the server says that its binary port is there: check that it can be reached from here")
                 .into()
         })
+    }
+
+    /// Where the named server says that its binary port is, on the host at which it was named.
+    async fn ask_binary(&mut self) -> Result<String> {
+        let stats = self.http.json(Call::get("/v1/stats")).await?;
+        let port = binary_port(&stats).ok_or_else(|| {
+            Failure::new("the server does not say where its binary port is")
+                .hint("run the command on the server's machine, with --data instead of --server")
+        })?;
+        Ok(self.http.target().at_port(port))
     }
 
     /// Ends the command's own server, if it has one.
@@ -136,6 +154,11 @@ pub(crate) async fn server_on(dir: &DataDir) -> Option<ServerNote> {
     dialled.is_ok().then_some(note)
 }
 
+/// What a person calls a file, or standard input for `-`.
+pub(crate) fn input_name(path: &Path) -> String {
+    if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
+}
+
 /// Reads a file, or standard input for `-`.
 pub(crate) fn read_input(path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
@@ -144,9 +167,11 @@ pub(crate) fn read_input(path: &Path) -> Result<Vec<u8>> {
     } else {
         std::fs::File::open(path).and_then(|file| file.take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes))
     };
-    read.with_context(|| format!("cannot read {}", path.display()))?;
+    read.with_context(|| format!("cannot read {}", input_name(path)))?;
     if bytes.len() as u64 > INPUT_BYTES_MAX {
-        return Err(Failure::new(format!("{} is larger than {INPUT_BYTES_MAX} bytes", path.display())).into());
+        return Err(
+            Failure::new(format!("{} is larger than {INPUT_BYTES_MAX} bytes", input_name(path))).into()
+        );
     }
     Ok(bytes)
 }

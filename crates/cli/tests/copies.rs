@@ -85,3 +85,123 @@ fn damage_is_named_and_repaired_around() {
     let again = sandbox.output(&["repair", "repaired"], b"");
     assert_eq!(again.status.code(), Some(1));
 }
+
+#[test]
+fn a_torn_tail_is_reported_when_it_is_cut() {
+    let sandbox = Sandbox::new().with_turns();
+    let segment = sandbox.data().join("log/0000000001.seg");
+    let mut bytes = std::fs::read(&segment).unwrap();
+    let end = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 16;
+    bytes[end..end + 100].fill(0xee);
+    std::fs::write(&segment, bytes).unwrap();
+    let opened = sandbox.output(&["ctx", "list"], b"");
+    let said = String::from_utf8(opened.stderr).unwrap();
+    assert!(opened.status.success(), "{said}");
+    assert!(said.starts_with("note: a torn tail of "), "{said}");
+    assert!(said.contains(" bytes at log/0000000001.seg:"), "{said}");
+    let copy = said.trim().split(' ').next_back().unwrap();
+    assert!(copy.starts_with("log/torn/") && sandbox.data().join(copy).exists(), "{said}");
+    assert_eq!(String::from_utf8(sandbox.output(&["ctx", "list"], b"").stderr).unwrap(), "");
+}
+
+#[test]
+fn a_directory_that_holds_anything_is_not_filled() {
+    let sandbox = Sandbox::new().with_turns();
+    assert!(sandbox.output(&["export", "all.turnkeep"], b"").status.success());
+    std::fs::create_dir(sandbox.path("used")).unwrap();
+    std::fs::write(sandbox.path("used/diary"), "mine").unwrap();
+    std::fs::write(sandbox.path("bad"), "no export").unwrap();
+    check(
+        &sandbox.transcript(
+            "import all.turnkeep --data used
+             repair used
+             import bad --data a/b
+             repair data/inside
+             --server 127.0.0.1:1 verify",
+        ),
+        "
+        $ import all.turnkeep --data used
+        error: used is not empty: it holds diary
+        hint: name a directory that is empty or not there yet
+        [exit status: 1]
+        $ repair used
+        error: used is not empty: it holds diary
+        hint: name a directory that is empty or not there yet
+        [exit status: 1]
+        $ import bad --data a/b
+        error: cannot import bad: this is not a whole export: it is cut off
+        hint: the file must be one that `turnkeep export` wrote, complete and unchanged
+        [exit status: 1]
+        $ repair data/inside
+        error: HOME/data/inside is inside the directory to repair
+        hint: name a new directory beside it
+        [exit status: 1]
+        $ --server 127.0.0.1:1 verify
+        error: this command works on the data directory itself, not on a server
+        hint: leave --server out and name the directory with --data DIR
+        [exit status: 2]
+        ",
+    );
+    assert_eq!(std::fs::read_dir(sandbox.path("used")).unwrap().count(), 1);
+    assert!(!sandbox.path("a").exists() && !sandbox.data().join("inside").exists());
+}
+
+#[test]
+fn a_directory_that_was_not_filled_to_the_end_is_no_store() {
+    let sandbox = Sandbox::new().with_turns();
+    std::fs::write(sandbox.data().join("log/UNFINISHED"), "").unwrap();
+    for args in [&["verify"][..], &["repair", "new"], &["stats"], &["import", "bundle.json"]] {
+        let refused = sandbox.output(args, b"");
+        assert_eq!(refused.status.code(), Some(1), "{args:?}");
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert!(said.contains("an import or repair into this directory did not end"), "{args:?}: {said}");
+    }
+    assert!(!sandbox.path("new").exists());
+}
+
+#[test]
+fn where_history_breaks_off_is_said() {
+    let sandbox = Sandbox::new().with_turns();
+    sandbox.transcript("append 1 --msgpack - < 3\nappend 1 --msgpack - < 4\nctx fork turn:3");
+    let segment = sandbox.data().join("log/0000000001.seg");
+    let mut bytes = std::fs::read(&segment).unwrap();
+    let at = bytes.windows(8).position(|text| text == b"Rayleigh").unwrap();
+    bytes[at - 60..at + 4].fill(0xee);
+    std::fs::write(&segment, bytes).unwrap();
+    assert!(sandbox.output(&["repair", "repaired"], b"").status.success());
+    check(
+        &sandbox.transcript(
+            "log 1 --oneline --data repaired
+             log 1 --oneline --graph --data repaired
+             log 1 --oneline -n 2 --data repaired",
+        ),
+        "
+        $ log 1 --oneline --data repaired
+        4 (ctx:1) (no type) 52
+        3 (no type) 51
+        (turn:2 and what came before it in this context was lost to damage)
+        [exit status: 1]
+        $ log 1 --oneline --graph --data repaired
+        * 4 (ctx:1) (no type) 52
+        * 3 (no type) 51
+        * (turn:2 and what came before it in this context was lost to damage)
+        [exit status: 1]
+        $ log 1 --oneline -n 2 --data repaired
+        4 (ctx:1) (no type) 52
+        3 (no type) 51
+        ",
+    );
+}
+
+#[test]
+fn a_damaged_payload_is_told_from_an_empty_one() {
+    let sandbox = Sandbox::new().with_turns();
+    let segment = sandbox.data().join("log/0000000001.seg");
+    let mut bytes = std::fs::read(&segment).unwrap();
+    let at = bytes.windows(8).position(|text| text == b"Why is t").unwrap();
+    bytes[at] ^= 1;
+    std::fs::write(&segment, bytes).unwrap();
+    let log = sandbox.output(&["log", "1", "--oneline"], b"");
+    let log = String::from_utf8(log.stdout).unwrap();
+    assert!(log.ends_with("\n1 com.example.Message@1 (payload damaged)\n"), "{log}");
+}

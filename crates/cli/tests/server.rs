@@ -36,6 +36,13 @@ fn up_says_where_it_is_and_commands_find_it() {
     let elsewhere = Sandbox::new();
     let named = ["--server", server.http(), "--token", token.trim(), "stats", "--json"];
     assert_eq!(elsewhere.json(&named, "")["turns"], 2);
+    let doctor = elsewhere.json(&[&named[..4], &["doctor", "--json"]].concat(), "");
+    assert_eq!((&doctor["check"], &doctor["status"]), (&"server".into(), &"ok".into()));
+    let graph = [&named[..4], &["log", "1", "--graph", "--oneline"]].concat();
+    assert_eq!(elsewhere.output(&graph, b"").stdout.split(|byte| *byte == b'\n').count(), 3);
+    let binary = ["--server", server.said["tcp"].as_str().unwrap(), "stats"];
+    let binary = String::from_utf8(elsewhere.output(&binary, b"").stderr).unwrap();
+    assert!(binary.contains("hint: --server takes the HTTP address"), "{binary}");
     let graph = ["--server", server.http(), "--token", token.trim(), "log", "1", "--graph", "--oneline"];
     let graph = String::from_utf8(elsewhere.output(&graph, b"").stdout).unwrap();
     assert_eq!(graph.lines().count(), 2, "{graph}");

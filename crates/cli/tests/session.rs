@@ -148,27 +148,50 @@ fn failures_say_what_to_do_next() {
              append 1 --type com.example.Message@1 --data - < no json
              append 1 --type com.example.Message@1 --data - --expected-head turn:1 < {}
              append 1 --type com.example.Message@1 --data nowhere.json
+             append 1 --type com.example.Message@1 --data - < {\"colour\":1}
+             log 1 --follow
+             registry get nowhere
+             --config nowhere stats
              --server 127.0.0.1:1 stats
              --server ftp://x stats",
         ),
         "
         $ show ctx:9
         error: context 9 does not exist
+        hint: `turnkeep ctx list` lists the contexts
         [exit status: 1]
         $ append 1 --type com.example.Other@1 --data - < {}
         error: type com.example.Other@1 is not published: publish its bundle first, or send payload_b64
-        hint: publish the type first: turnkeep registry put BUNDLE.json
+        hint: publish the type first: turnkeep registry put BUNDLE.json; or send bytes as they are with --msgpack
         [exit status: 1]
         $ append 1 --type com.example.Message@1 --data - < no json
-        error: - is not JSON: expected ident at line 1 column 2
+        error: standard input is not JSON: expected ident at line 1 column 2
         hint: --msgpack takes bytes that are no JSON
         [exit status: 1]
         $ append 1 --type com.example.Message@1 --data - --expected-head turn:1 < {}
         error: the head of context 1 is 2, not the expected 1
+        hint: somebody appended first: look with `turnkeep ctx show 1`, then try again with --expected-head 2
         [exit status: 1]
         $ append 1 --type com.example.Message@1 --data nowhere.json
         error: cannot read nowhere.json: No such file or directory (os error 2)
+        hint: check the name, and in which directory the command runs
         [exit status: 1]
+        $ append 1 --type com.example.Message@1 --data - < {\"colour\":1}
+        error: data.colour is not a field of com.example.Message@1
+        hint: `turnkeep registry types TYPE@VERSION` lists the fields
+        [exit status: 1]
+        $ log 1 --follow
+        error: no server runs on HOME/data
+        hint: start one with `turnkeep up`: what is appended comes through it
+        [exit status: 1]
+        $ registry get nowhere
+        error: bundle `nowhere` does not exist
+        hint: `turnkeep registry types` lists the types; `turnkeep registry put FILE` publishes a bundle
+        [exit status: 1]
+        $ --config nowhere stats
+        error: cannot read the configuration nowhere: No such file or directory (os error 2)
+        hint: check --config and TURNKEEP_CONFIG, or leave them out
+        [exit status: 2]
         $ --server 127.0.0.1:1 stats
         error: cannot reach the server at http://127.0.0.1:1: Connection refused (os error 111)
         hint: start one with `turnkeep up`, or check the address given with --server
@@ -194,6 +217,11 @@ fn wrong_calls_exit_with_2() {
         &["up", "--durability", "never"],
         &["up", "--tls-cert", "cert.pem"],
         &["log", "1", "--graph", "--follow"],
+        &["ctx", "new", "--label", "agent"],
+        &["up", "--http", "8080"],
+        &["--server", "127.0.0.1:1", "up"],
+        &["--server", "127.0.0.1:1", "import", "x"],
+        &["--server", "127.0.0.1:1", "repair", "x"],
     ] {
         let output = sandbox.output(args, b"");
         assert_eq!(output.status.code(), Some(2), "{args:?}");
@@ -210,8 +238,16 @@ fn a_key_makes_commands_repeatable() {
     assert_eq!(sandbox.json(&append, "\u{0}"), first);
     let create = ["ctx", "new", "--key", "k", "--json"];
     assert_eq!(sandbox.json(&create, "")["context_id"], sandbox.json(&create, "")["context_id"]);
+    let again = sandbox.output(&append[..6], b"\0");
+    assert_eq!(String::from_utf8(again.stdout).unwrap(), "already appended turn:3 to ctx:1, depth 2\n");
+    let again = sandbox.output(&create[..4], b"");
+    assert_eq!(String::from_utf8(again.stdout).unwrap(), "already created ctx:2\n");
     let changed = sandbox.output(&append, b"\x01");
     assert_eq!(changed.status.code(), Some(1));
+    let said = String::from_utf8(changed.stderr).unwrap();
+    assert!(said.ends_with("hint: a key stands for one request: take a new one for another\n"), "{said}");
+    let twice = sandbox.output(&["ctx", "new", "--label", "a=1", "--label", "a=2"], b"");
+    assert_eq!(twice.status.code(), Some(2));
 }
 
 #[test]
@@ -234,6 +270,17 @@ fn json_is_one_object_per_line() {
     let settings = lines(&["config", "show", "--json"]);
     let data = settings.iter().find(|setting| setting["name"] == "data").unwrap();
     assert_eq!(data["source"], "environment TURNKEEP_DATA");
+    let value = |name: &str| &settings.iter().find(|setting| setting["name"] == name).unwrap()["value"];
+    assert_eq!(value("no_auth"), false);
+    assert_eq!(value("server"), &serde_json::Value::Null);
+    assert_eq!(value("limits.key_bytes_max"), 1024);
+    std::fs::write(sandbox.path("three"), "abc").unwrap();
+    let put = String::from_utf8(sandbox.output(&["blob", "put", "three"], b"").stdout).unwrap();
+    let hash = put.trim();
+    let got = &lines(&["blob", "get", hash, "--json"])[0];
+    assert_eq!((&got["bytes"], &got["data_b64"]), (&3.into(), &"YWJj".into()));
+    assert_eq!(lines(&["blob", "get", hash, "--json", "-o", "out"])[0]["file"], "out");
+    assert_eq!(lines(&["completions", "fish", "--json"])[0]["shell"], "fish");
     assert!(lines(&["doctor", "--json"]).iter().all(|finding| finding["check"].is_string()));
 }
 
@@ -260,6 +307,14 @@ fn colours_come_only_when_asked_for() {
     assert!(escapes(&["log", "1", "--color", "always"]));
     assert!(!escapes(&["log", "1", "--color", "never"]));
     assert!(!escapes(&["log", "1", "--color", "always", "--json"]));
+}
+
+#[test]
+fn help_is_coloured_as_asked_for() {
+    let escapes = |args: &[&str]| Sandbox::new().output(args, b"").stdout.contains(&0x1b);
+    assert!(escapes(&["--color", "always", "--help"]));
+    assert!(escapes(&["stats", "--color=always", "--help"]));
+    assert!(!escapes(&["--color", "never", "--help"]));
 }
 
 #[test]

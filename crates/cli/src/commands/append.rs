@@ -14,7 +14,7 @@ use crate::http::{Call, Http};
 use crate::names::{BlobName, ContextName, HeadName, TurnName};
 use crate::output::Style;
 use crate::render::turn::text_of;
-use crate::session::{Need, Session, read_input};
+use crate::session::{Need, Session, input_name, read_input};
 
 /// Append a turn to a context
 ///
@@ -68,17 +68,18 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     let mut session = Session::open(&app.config()?, Need::Write).await?;
     let done = append(&mut session.http, args.context, &body).await;
     session.close().await;
-    let ack = done?;
+    let (ack, replayed) = done?;
     if app.out.is_json() {
         return app.out.json(&ack);
     }
     let turn = app.out.paint(Style::Id, &format!("turn:{}", text_of(&ack, "turn_id")));
     let depth = ack.get("depth").and_then(Value::as_u64).unwrap_or_default();
-    app.out.line(format!("appended {turn} to ctx:{}, depth {depth}", args.context.0))
+    let done = if replayed { "already appended" } else { "appended" };
+    app.out.line(format!("{done} {turn} to ctx:{}, depth {depth}", args.context.0))
 }
 
-async fn append(http: &mut Http, context: ContextName, body: &Value) -> Result<Value> {
-    http.json(Call::post(format!("/v1/contexts/{}/turns", context.0), body)).await
+async fn append(http: &mut Http, context: ContextName, body: &Value) -> Result<(Value, bool)> {
+    http.write(Call::post(format!("/v1/contexts/{}/turns", context.0), body)).await
 }
 
 fn body(args: &Args) -> Result<Value> {
@@ -110,7 +111,7 @@ fn body(args: &Args) -> Result<Value> {
 
 fn read_json(path: &Path) -> Result<Value> {
     let bytes = read_input(path)?;
-    let value = serde_json::from_slice(&bytes).with_context(|| format!("{} is not JSON", path.display()));
+    let value = serde_json::from_slice(&bytes).with_context(|| format!("{} is not JSON", input_name(path)));
     value.map_err(|error| {
         Failure::new(format!("{error:#}")).hint("--msgpack takes bytes that are no JSON").into()
     })

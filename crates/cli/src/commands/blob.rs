@@ -3,8 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use clap::Subcommand;
+use serde_json::json;
 use turnkeep_types::BlobHash;
 
 use super::App;
@@ -73,10 +76,20 @@ async fn get(http: &mut Http, args: &GetArgs, app: &mut App) -> Result<()> {
         let failure = Failure::new(format!("the bytes that came are not blob {hash}"));
         return Err(failure.hint("check the store with `turnkeep verify`").into());
     }
-    match &args.output {
-        Some(path) => {
-            std::fs::write(path, &bytes).with_context(|| format!("cannot write {}", path.display()))
+    if let Some(path) = &args.output {
+        std::fs::write(path, &bytes).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    if app.out.is_json() {
+        let mut line = json!({ "hash": hash.to_string(), "bytes": bytes.len() });
+        match &args.output {
+            Some(path) => line["file"] = json!(path),
+            None => line["data_b64"] = BASE64_STANDARD.encode(&bytes).into(),
         }
-        None => app.out.bytes(&bytes),
+        return app.out.json(&line);
+    }
+    match &args.output {
+        Some(_) => Ok(()),
+        None if std::str::from_utf8(&bytes).is_ok() => app.out.bytes(&bytes),
+        None => app.out.refuse_terminal().and_then(|()| app.out.bytes(&bytes)),
     }
 }

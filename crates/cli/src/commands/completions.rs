@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use clap_complete::Shell;
+use serde_json::json;
 
 use super::App;
 use crate::command_line;
@@ -20,5 +21,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command_line(), "turnkeep", &mut script);
+    if app.out.is_json() {
+        let script = String::from_utf8_lossy(&script);
+        return app.out.json(&json!({ "shell": args.shell.to_string(), "script": script }));
+    }
     app.out.bytes(&script)
 }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::Subcommand;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::App;
 use crate::config::ServeFlags;
@@ -45,10 +45,20 @@ pub(crate) fn run(command: &Command, app: &mut App) -> Result<()> {
     }
     let rows: Vec<_> = rows
         .into_iter()
-        .map(|(name, value, source)| vec![name.to_owned(), value, source.to_string()])
+        .map(|(name, value, source)| vec![name.to_owned(), text(&value), source.to_string()])
         .collect();
     app.out.table(&["NAME", "VALUE", "SOURCE"], &rows)?;
     let found = if config.file.exists() { "" } else { " (not there)" };
     app.out.line("")?;
     app.out.line(format!("The configuration file is {}{found}.", config.file.display()))
+}
+
+/// A value as a person writes it.
+fn text(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(text).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
+    }
 }

@@ -5,6 +5,7 @@ use clap::Subcommand;
 use serde_json::{Map, Value, json};
 
 use super::App;
+use crate::failure::Failure;
 use crate::http::{Call, Http};
 use crate::names::{ContextName, TurnName, parse_label};
 use crate::output::Style;
@@ -103,21 +104,32 @@ pub(crate) async fn run(command: &Command, app: &mut App) -> Result<()> {
 async fn create(http: &mut Http, base: Option<TurnName>, with: &WithArgs, app: &mut App) -> Result<()> {
     let mut body = json!({ "base_turn_id": base.map(|base| base.0.to_string()) });
     if !with.labels.is_empty() {
-        let labels = with.labels.iter().map(|(key, value)| (key.clone(), Value::from(value.as_str())));
-        body["labels"] = Value::Object(labels.collect::<Map<_, _>>());
+        body["labels"] = Value::Object(labels_of(&with.labels)?);
     }
     if let Some(key) = &with.key {
         body["idempotency_key"] = key.as_str().into();
     }
-    let context = http.json(Call::post("/v1/contexts", &body)).await?;
+    let (context, replayed) = http.write(Call::post("/v1/contexts", &body)).await?;
     if app.out.is_json() {
         return app.out.json(&context);
     }
     let id = app.out.paint(Style::Name, &format!("ctx:{}", text_of(&context, "context_id")));
+    let done = if replayed { "already created" } else { "created" };
     match text_of(&context, "head_turn_id") {
-        "0" => app.out.line(format!("created {id}")),
-        head => app.out.line(format!("created {id} from turn:{head}")),
+        "0" => app.out.line(format!("{done} {id}")),
+        head if replayed => app.out.line(format!("{done} {id}, now at turn:{head}")),
+        head => app.out.line(format!("{done} {id} from turn:{head}")),
     }
+}
+
+fn labels_of(given: &[(String, String)]) -> Result<Map<String, Value>> {
+    let mut labels = Map::new();
+    for (key, value) in given {
+        if labels.insert(key.clone(), value.as_str().into()).is_some() {
+            return Err(Failure::usage(format!("the label `{key}` is given twice")).into());
+        }
+    }
+    Ok(labels)
 }
 
 /// The pages of contexts are asked for until so many are there.

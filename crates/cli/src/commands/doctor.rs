@@ -8,6 +8,7 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::App;
+use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::failure::Unsound;
 use crate::output::Style;
@@ -16,7 +17,7 @@ use crate::session::server_on;
 /// Check the data directory, the machine and the server
 ///
 /// Every check says ok, warn or fail, and what to do. Changes nothing but a scratch file that measures
-/// how fast the disk syncs. Exits with 1 if a check fails.
+/// how fast the disk syncs. With --server only that server is looked at. Exits with 1 if a check fails.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep doctor
@@ -74,24 +75,33 @@ impl Finding {
 
 pub(crate) async fn run(_: &Args, app: &mut App) -> Result<()> {
     let config = app.config()?;
+    let findings = match config.server.value {
+        // The directory and the machine are then those of another.
+        Some(_) => vec![server::reachable(&config, &DataDir::new(&config.data.value), None).await],
+        None => here(&config).await,
+    };
+    for finding in &findings {
+        print(finding, app)?;
+    }
+    let failed = findings.iter().any(|finding| finding.status == Status::Fail);
+    if failed { Err(Unsound.into()) } else { Ok(()) }
+}
+
+async fn here(config: &Config) -> Vec<Finding> {
     let dir = DataDir::new(&config.data.value);
     let running = server_on(&dir).await;
     let mut findings = vec![directory::permissions(&dir), directory::token(&dir)];
     findings.push(directory::lock(&dir, running.is_some()));
-    findings.push(server::reachable(&config, &dir, running.as_ref()).await);
-    findings.extend(server::ports(&config, running.is_some()).await);
+    findings.push(server::reachable(config, &dir, running.as_ref()).await);
+    findings.extend(server::ports(config, running.is_some()).await);
     findings.extend([
         machine::space(&dir),
         machine::sync_speed(&dir),
         machine::clock(&dir),
         machine::file_limit(),
     ]);
-    findings.push(directory::torn(&dir));
-    for finding in &findings {
-        print(finding, app)?;
-    }
-    let failed = findings.iter().any(|finding| finding.status == Status::Fail);
-    if failed { Err(Unsound.into()) } else { Ok(()) }
+    findings.extend([directory::log(&dir), directory::torn(&dir)]);
+    findings
 }
 
 fn print(finding: &Finding, app: &mut App) -> Result<()> {

@@ -41,6 +41,9 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
         let failure = Failure::new(format!("{} is there already", args.file.display()));
         return Err(failure.hint("choose another name, or replace it with --force").into());
     }
+    if to_stdout {
+        app.out.refuse_terminal()?;
+    }
     let mut session = Session::open(&app.config()?, Need::Read).await?;
     let done = export(&mut session.http, args, to_stdout, app).await;
     session.close().await;
@@ -92,7 +95,10 @@ async fn copy(
 ) -> Result<u64> {
     let mut bytes = 0;
     while let Some(frame) = body.frame().await {
-        let frame = frame.context("the export broke off")?;
+        let frame = frame.map_err(|error| {
+            Failure::new(format!("the export broke off: {error}"))
+                .hint("`turnkeep verify` tells whether the log is damaged; damaged frames are not exported")
+        })?;
         if let Some(data) = frame.data_ref() {
             write(data)?;
             bytes += data.len() as u64;

@@ -12,12 +12,13 @@ use turnkeep_store::Options;
 use turnkeep_store::archive::{self, ImportError};
 
 use super::App;
+use crate::config::ServeFlags;
 use crate::data_dir::DataDir;
 use crate::failure::Failure;
-use crate::local;
+use crate::fresh_dir::FreshDir;
 use crate::output::bytes_text;
 use crate::progress::count_bar;
-use crate::runtime::block_on;
+use crate::session::input_name;
 
 /// Read an export into an empty data directory
 ///
@@ -34,10 +35,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
-    let dir = DataDir::new(&app.config()?.data.value);
+    let dir = DataDir::new(&app.config_of_files(&ServeFlags::default())?.data.value);
     let mut input = open(&args.file)?;
-    dir.create()?;
-    let _lock = block_on(local::lock(&dir))?;
+    let fresh = FreshDir::take(dir)?;
+    let dir = fresh.dir();
     let storage: Arc<dyn Storage> = Arc::new(FileStorage::new(dir.path()));
     let segment_bytes = Options::default().segment_bytes;
     let bar = count_bar("importing", app.out.is_json());
@@ -46,12 +47,14 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
         bar.set_position(done);
     });
     bar.finish_and_clear();
-    let imported = imported.map_err(|error| explain(&error, &args.file, &dir))?;
+    let imported = imported.map_err(|error| explain(&error, &args.file))?;
+    let path = dir.path().display().to_string();
+    fresh.keep();
     if app.out.is_json() {
         return app.out.json(&json!({ "frames": imported.frames, "bytes": imported.bytes }));
     }
     let size = bytes_text(imported.bytes);
-    app.out.line(format!("imported {} frames, {size}, into {}", imported.frames, dir.path().display()))
+    app.out.line(format!("imported {} frames, {size}, into {path}", imported.frames))
 }
 
 fn open(path: &Path) -> Result<Box<dyn Read>> {
@@ -62,12 +65,10 @@ fn open(path: &Path) -> Result<Box<dyn Read>> {
     Ok(Box::new(BufReader::with_capacity(1 << 20, file)))
 }
 
-fn explain(error: &ImportError, file: &Path, dir: &DataDir) -> Failure {
+fn explain(error: &ImportError, file: &Path) -> Failure {
     match error {
-        ImportError::NotEmpty => Failure::new(format!("{} holds a store already", dir.path().display()))
-            .hint("an import needs an empty directory: name one with --data DIR"),
-        ImportError::Malformed(_) => Failure::new(format!("cannot import {}: {error}", file.display()))
+        ImportError::Malformed(_) => Failure::new(format!("cannot import {}: {error}", input_name(file)))
             .hint("the file must be one that `turnkeep export` wrote, complete and unchanged"),
-        _ => Failure::new(format!("cannot import {}: {error}", file.display())),
+        _ => Failure::new(format!("cannot import {}: {error}", input_name(file))),
     }
 }

@@ -4,12 +4,14 @@ mod follow;
 mod tree;
 
 use anyhow::Result;
-use serde_json::Value;
+use serde_json::{Value, json};
+use turnkeep_types::TurnId;
 
 use super::App;
-use crate::http::{Call, Http};
+use crate::failure::Unsound;
+use crate::http::{Call, Http, Refused};
 use crate::names::ContextName;
-use crate::output::Output;
+use crate::output::{Output, Style};
 use crate::render::graph::Margin;
 use crate::render::turn::{ShownTurn, text_of};
 use crate::session::{Need, Session};
@@ -42,7 +44,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
-    let mut session = Session::open(&app.config()?, Need::Read).await?;
+    let config = app.config()?;
+    let mut session = match args {
+        Args { follow: true, .. } => Session::served(&config).await?,
+        _ => Session::open(&config, Need::Read).await?,
+    };
     let done = match args {
         Args { graph: true, .. } => tree::show(&mut session, args, app).await,
         Args { follow: true, .. } => follow::show(&mut session.http, args, app).await,
@@ -59,7 +65,11 @@ async fn list(http: &mut Http, args: &Args, app: &mut App) -> Result<()> {
     let context = args.context.0.to_string();
     let head = [format!("ctx:{context}")];
     while left > 0 {
-        let page = page(http, View::of(&app.out), &context, before.as_deref(), left.min(PAGE_TURNS)).await?;
+        let page = page(http, View::of(&app.out), &context, before.as_deref(), left.min(PAGE_TURNS)).await;
+        let page = match page {
+            Ok(page) => page,
+            Err(error) => return Err(printer.breaks_off(error, &mut app.out)),
+        };
         for turn in page.turns.iter().rev() {
             let heads: &[String] = if text_of(turn, "turn_id") == page.head { &head } else { &[] };
             printer.turn(&ShownTurn { turn, heads }, None, &mut app.out)?;
@@ -133,11 +143,30 @@ impl Printer {
         Self { oneline, is_first: true }
     }
 
+    /// Where history breaks off because of damage, says so: then that was all that is wrong.
+    fn breaks_off(&mut self, error: anyhow::Error, out: &mut Output) -> anyhow::Error {
+        let Some(lost) = Refused::lost_turn(&error) else { return error };
+        self.lost(lost, None, out).err().unwrap_or_else(|| Unsound.into())
+    }
+
+    /// What stands in the place of turns that are gone.
+    fn lost(&mut self, turn: TurnId, margin: Option<&Margin>, out: &mut Output) -> Result<()> {
+        if out.is_json() {
+            return out.json(&json!({ "lost_turn_id": turn.to_string() }));
+        }
+        let text = format!("(turn:{turn} and what came before it in this context was lost to damage)");
+        self.lines(vec![out.paint(Style::Bad, &text)], margin, out)
+    }
+
     fn turn(&mut self, shown: &ShownTurn<'_>, margin: Option<&Margin>, out: &mut Output) -> Result<()> {
         if out.is_json() {
             return out.json(shown.turn);
         }
-        let mut lines = if self.oneline { vec![shown.line(out)] } else { shown.block(out) };
+        let lines = if self.oneline { vec![shown.line(out)] } else { shown.block(out) };
+        self.lines(lines, margin, out)
+    }
+
+    fn lines(&mut self, mut lines: Vec<String>, margin: Option<&Margin>, out: &mut Output) -> Result<()> {
         let Some(margin) = margin else {
             if !self.oneline && !std::mem::take(&mut self.is_first) {
                 out.line("")?;
@@ -148,8 +177,9 @@ impl Printer {
             lines.push(String::new());
         }
         for (index, line) in lines.iter().enumerate() {
+            let width = margin.first.len();
             let margin = if index == 0 { &margin.first } else { &margin.rest };
-            out.line(format!("{margin} {line}").trim_end())?;
+            out.line(format!("{margin:width$} {line}").trim_end())?;
         }
         margin.joins.iter().try_for_each(|line| out.line(line))
     }

@@ -21,6 +21,7 @@ use anyhow::Result;
 use clap::Subcommand;
 
 use crate::config::{Config, ReachFlags, ServeFlags, process_environment};
+use crate::failure::Failure;
 use crate::output::Output;
 use crate::runtime::block_on;
 
@@ -34,6 +35,15 @@ impl App {
     /// The configuration for a command that does not serve.
     pub(crate) fn config(&self) -> Result<Config> {
         self.config_with(&ServeFlags::default())
+    }
+
+    /// The configuration for a command that works on the files of the data directory.
+    pub(crate) fn config_of_files(&self, serve: &ServeFlags) -> Result<Config> {
+        if self.reach.server.is_some() {
+            let failure = Failure::usage("this command works on the data directory itself, not on a server");
+            return Err(failure.hint("leave --server out and name the directory with --data DIR").into());
+        }
+        self.config_with(serve)
     }
 
     /// The configuration with the flags of a command that serves.

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::http::{Call, Http};
 use crate::render::printable;
 use crate::render::turn::text_of;
-use crate::session::{Need, Session, read_input};
+use crate::session::{Need, Session, input_name, read_input};
 
 /// Publish and read type descriptions
 #[derive(Debug, Subcommand)]
@@ -77,10 +77,10 @@ pub(crate) async fn run(command: &Command, app: &mut App) -> Result<()> {
 async fn put(http: &mut Http, args: &PutArgs, app: &mut App) -> Result<()> {
     let bytes = Bytes::from(read_input(&args.file)?);
     let bundle: Value =
-        serde_json::from_slice(&bytes).with_context(|| format!("{} is not JSON", args.file.display()))?;
+        serde_json::from_slice(&bytes).with_context(|| format!("{} is not JSON", input_name(&args.file)))?;
     let id = text_of(&bundle, "bundle_id");
     if id.is_empty() {
-        let failure = Failure::new(format!("{} has no bundle_id", args.file.display()));
+        let failure = Failure::new(format!("{} has no bundle_id", input_name(&args.file)));
         return Err(failure
             .hint(
                 "a bundle is {\"registry_version\": 1, \"bundle_id\": \"…\", \"types\": {…}, \"enums\": {…}}",

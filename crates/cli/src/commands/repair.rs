@@ -1,15 +1,17 @@
 //! `turnkeep repair`: what is sound of a damaged log, in a new directory.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use turnkeep_journal::{FileStorage, Storage};
 use turnkeep_store::{Options, salvage};
 
 use super::{App, verify};
+use crate::config::ServeFlags;
 use crate::data_dir::DataDir;
 use crate::failure::Failure;
+use crate::fresh_dir::FreshDir;
 use crate::local;
 use crate::progress::count_bar;
 use crate::runtime::block_on;
@@ -30,25 +32,25 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
-    let from = DataDir::new(&app.config()?.data.value);
-    let to = DataDir::new(&args.to);
+    let from = DataDir::new(&app.config_of_files(&ServeFlags::default())?.data.value);
     if !from.has_log() {
         return Err(from.missing());
     }
-    if to.has_log() {
-        let failure = Failure::new(format!("{} holds a store already", args.to.display()));
-        return Err(failure.hint("name a directory that is empty or not there yet").into());
-    }
-    to.create()?;
-    let _locks = (block_on(local::lock(&from))?, block_on(local::lock(&to))?);
+    from.refuse_unfinished()?;
+    from.refuse_unreadable()?;
+    refuse_inside(&args.to, from.path())?;
+    let _lock = block_on(local::lock(&from))?;
+    let fresh = FreshDir::take(DataDir::new(&args.to))?;
     let segment_bytes = Options::default().segment_bytes;
     let bar = count_bar("repairing", app.out.is_json());
-    let report = salvage::repair(&storage(&from), &storage(&to), segment_bytes, |done, all| {
+    let report = salvage::repair(&storage(&from), &storage(fresh.dir()), segment_bytes, |done, all| {
         bar.set_length(all);
         bar.set_position(done);
     });
     bar.finish_and_clear();
-    verify::print(&report?, app)?;
+    let report = report?;
+    fresh.keep();
+    verify::print(&report, app)?;
     if app.out.is_json() {
         return Ok(());
     }
@@ -57,6 +59,18 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
         args.to.display(),
         from.path().display()
     ))
+}
+
+/// The old directory is only read, so the new one cannot be in it.
+fn refuse_inside(to: &Path, from: &Path) -> Result<()> {
+    let to = std::path::absolute(to).context("cannot name the new directory")?;
+    let existing = to.ancestors().find_map(|path| path.canonicalize().ok());
+    let from = from.canonicalize().with_context(|| format!("cannot find {}", from.display()))?;
+    if !existing.is_some_and(|path| path.starts_with(&from)) {
+        return Ok(());
+    }
+    let failure = Failure::new(format!("{} is inside the directory to repair", to.display()));
+    Err(failure.hint("name a new directory beside it").into())
 }
 
 fn storage(dir: &DataDir) -> Arc<dyn Storage> {

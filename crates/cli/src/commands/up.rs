@@ -30,7 +30,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
-    let config = app.config_with(&args.serve)?;
+    let config = app.config_of_files(&args.serve)?;
     let dir =
         DataDir::new(std::path::absolute(&config.data.value).context("cannot name the data directory")?);
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for signals")?;

@@ -9,11 +9,13 @@ use turnkeep_journal::{FileStorage, Storage};
 use turnkeep_store::salvage::{self, Report};
 
 use super::App;
+use crate::config::ServeFlags;
 use crate::data_dir::DataDir;
 use crate::failure::Failure;
 use crate::local;
 use crate::output::{Style, bytes_text};
 use crate::progress::count_bar;
+use crate::render::printable;
 use crate::runtime::block_on;
 
 /// Check the whole log of the data directory
@@ -28,10 +30,12 @@ use crate::runtime::block_on;
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, app: &mut App) -> Result<()> {
-    let dir = DataDir::new(&app.config()?.data.value);
+    let dir = DataDir::new(&app.config_of_files(&ServeFlags::default())?.data.value);
     if !dir.is_store() {
         return Err(dir.missing());
     }
+    dir.refuse_unfinished()?;
+    dir.refuse_unreadable()?;
     let _lock = block_on(local::lock(&dir))?;
     let storage: Arc<dyn Storage> = Arc::new(FileStorage::new(dir.path()));
     let bar = count_bar("verifying", app.out.is_json());
@@ -78,6 +82,10 @@ pub(super) fn print(report: &Report, app: &mut App) -> Result<()> {
             "        touches: {}",
             if turns.is_empty() { "no turn".to_owned() } else { turns.join(", ") }
         ))?;
+    }
+    for dropped in &report.dropped {
+        let word = app.out.paint(Style::Bad, "dropped");
+        app.out.line(format!("{word} {}", printable(dropped)))?;
     }
     if let Some(torn) = &report.torn {
         let word = app.out.paint(Style::Warning, "torn");
@@ -134,7 +142,8 @@ fn report_json(report: &Report) -> Value {
     json!({
         "sound": report.is_sound(), "frames": report.frames, "commands": report.commands, "turns": report.turns,
         "contexts": report.contexts, "blobs": report.blobs, "bytes": report.bytes,
-        "damage": damage.collect::<Vec<_>>(), "bad_blobs": blobs.collect::<Vec<_>>(), "torn": torn,
+        "damage": damage.collect::<Vec<_>>(), "bad_blobs": blobs.collect::<Vec<_>>(),
+        "dropped": report.dropped, "torn": torn,
     })
 }
 

@@ -3,10 +3,11 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::Deserialize;
 use turnkeep_types::Limits;
 
+use super::setting::{Setting, Sources};
 use crate::failure::Failure;
 
 /// What the file may say.
@@ -38,14 +39,34 @@ macro_rules! raw_limits {
         }
 
         impl RawLimits {
-            /// These limits over the others.
-            pub(super) fn over(self, under: &Limits) -> Limits {
-                Limits { $($name: self.$name.unwrap_or(under.$name),)* }
+            /// These limits, with the environment before them and the defaults after.
+            pub(super) fn resolve(self, from: Sources<'_>) -> Result<LimitSettings> {
+                let defaults = Limits::default();
+                let limit = |name, file: Option<usize>, default| {
+                    let file = file.map(|value| value.to_string());
+                    anyhow::Ok(from.with(name, None, file, parse_limit)?.or(default))
+                };
+                Ok(LimitSettings {
+                    $($name: limit(concat!("limits.", stringify!($name)), self.$name, defaults.$name)?,)*
+                })
+            }
+        }
+
+        /// Every limit and where it came from.
+        #[derive(Debug, Clone)]
+        pub(super) struct LimitSettings {
+            $($name: Setting<usize>,)*
+        }
+
+        impl LimitSettings {
+            /// The values alone.
+            pub(super) fn limits(&self) -> Limits {
+                Limits { $($name: self.$name.value,)* }
             }
 
-            /// Every limit's name, its value after all, and whether the file set it.
-            pub(super) fn rows(self, resolved: &Limits) -> Vec<(&'static str, usize, bool)> {
-                vec![$((concat!("limits.", stringify!($name)), resolved.$name, self.$name.is_some()),)*]
+            /// Every limit's name and setting.
+            pub(super) fn rows(&self) -> Vec<(&'static str, &Setting<usize>)> {
+                vec![$((concat!("limits.", stringify!($name)), &self.$name),)*]
             }
         }
     };
@@ -69,13 +90,19 @@ raw_limits!(
     has_blobs_max,
 );
 
+fn parse_limit(text: &str) -> Result<usize, &'static str> {
+    text.parse().ok().filter(|limit| *limit > 0).ok_or("expected a number above 0")
+}
+
 /// Reads the file; a file that is not there says nothing, unless somebody named it.
 pub(super) fn read(path: &Path, must_exist: bool) -> Result<RawFile> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound && !must_exist => return Ok(RawFile::default()),
         Err(error) => {
-            return Err(error).with_context(|| format!("cannot read the configuration {}", path.display()));
+            let failure =
+                Failure::usage(format!("cannot read the configuration {}: {error}", path.display()));
+            return Err(failure.hint("check --config and TURNKEEP_CONFIG, or leave them out").into());
         }
     };
     toml::from_str(&text).map_err(|error| {

@@ -1,6 +1,7 @@
 //! One value and where it came from, and the rules by which the sources are searched.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -155,7 +156,12 @@ impl Sources<'_> {
 }
 
 fn variable(name: &str) -> String {
-    format!("TURNKEEP_{}", name.replace('-', "_").to_ascii_uppercase())
+    format!("TURNKEEP_{}", name.replace(['-', '.'], "_").to_ascii_uppercase())
+}
+
+/// Reads an address to listen on.
+pub(super) fn parse_addr(text: &str) -> Result<SocketAddr, &'static str> {
+    text.parse().map_err(|_| "expected an IP address and a port, such as 127.0.0.1:9010")
 }
 
 /// Reads a durability by its name.
@@ -181,16 +187,4 @@ pub(crate) fn durability_text(durability: Durability) -> &'static str {
         Durability::Fsync => "fsync",
         Durability::Os => "os",
     }
-}
-
-pub(super) fn path_text(path: &Path) -> String {
-    path.display().to_string()
-}
-
-pub(super) fn optional(text: Option<String>) -> String {
-    text.unwrap_or_default()
-}
-
-pub(super) fn optional_path(path: Option<&PathBuf>) -> String {
-    path.map(|path| path_text(path)).unwrap_or_default()
 }

@@ -28,6 +28,7 @@ fn check(case: Case, name: &str, expect: &str) {
     let config = resolve(case).unwrap();
     let (_, value, source) = config.rows().into_iter().find(|row| row.0 == name).unwrap();
     let kind = source.to_string();
+    let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     assert_eq!(format!("{value} ({})", kind.split(' ').next().unwrap()), expect);
 }
 
@@ -62,8 +63,8 @@ fn switches_and_lists_read_from_every_source() {
         "false (environment)",
     );
     let hosts = vec![("HOME", "/h"), ("TURNKEEP_ALLOW_HOST", "a, b,")];
-    check(Case { env: hosts, ..Case::default() }, "allow_host", "a, b (environment)");
-    check(Case { file: "allow_host = ['c']", ..Case::default() }, "allow_host", "c (file)");
+    check(Case { env: hosts, ..Case::default() }, "allow_host", r#"["a","b"] (environment)"#);
+    check(Case { file: "allow_host = ['c']", ..Case::default() }, "allow_host", r#"["c"] (file)"#);
 }
 
 #[test]
@@ -93,4 +94,19 @@ fn what_does_not_parse_names_its_place() {
     assert!(error.ends_with("sets durability to `never`: expected fsync or os"), "{error}");
     let error = resolve(Case { file: "listne = 'x'", ..Case::default() }).unwrap_err().to_string();
     assert!(error.contains("unknown field `listne`"), "{error}");
+}
+
+#[test]
+fn a_limit_can_be_set_by_the_environment_and_is_never_0() {
+    let env = |value| vec![("HOME", "/h"), ("TURNKEEP_LIMITS_KEY_BYTES_MAX", value)];
+    let file = "[limits]\nkey_bytes_max = 7";
+    check(Case { env: env("9"), file, ..Case::default() }, "limits.key_bytes_max", "9 (environment)");
+    for case in [
+        Case { env: env("0"), ..Case::default() },
+        Case { env: env("many"), ..Case::default() },
+        Case { file: "[limits]\nkey_bytes_max = 0", ..Case::default() },
+    ] {
+        let error = resolve(case).unwrap_err().to_string();
+        assert!(error.ends_with(": expected a number above 0"), "{error}");
+    }
 }

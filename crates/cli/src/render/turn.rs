@@ -91,7 +91,13 @@ impl ShownTurn<'_> {
                     data.iter().map(|(name, value)| format!("{}={}", printable(name), inline(value)));
                 fields.collect::<Vec<_>>().join(" ")
             }
-            _ => payload(self.turn).map(|payload| msgpack::text(&payload)).unwrap_or_default(),
+            _ => match payload(self.turn) {
+                Some(payload) => msgpack::text(&payload),
+                None if self.turn.get("error").is_some_and(|error| !lacks_type(error)) => {
+                    "(payload damaged)".to_owned()
+                }
+                None => String::new(),
+            },
         }
     }
 

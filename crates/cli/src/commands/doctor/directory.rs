@@ -5,10 +5,10 @@ use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use turnkeep_journal::DataDirLock;
+use turnkeep_journal::{DataDirLock, LockError};
 
 use super::Finding;
-use crate::data_dir::DataDir;
+use crate::data_dir::{DENIED_HINT, DataDir};
 
 /// The directory is its owner's alone.
 pub(super) fn permissions(dir: &DataDir) -> Finding {
@@ -59,10 +59,20 @@ pub(super) fn lock(dir: &DataDir, server_runs: bool) -> Finding {
     }
     match DataDirLock::acquire(dir.path()) {
         Ok(_lock) => Finding::ok(CHECK, "free"),
+        Err(error @ LockError::Io { .. }) => Finding::fail(CHECK, error.to_string(), DENIED_HINT),
         Err(_) if server_runs => Finding::ok(CHECK, "held by the running server"),
         Err(error) => {
             Finding::warn(CHECK, error.to_string(), "another command may be at work; if it hangs, end it")
         }
+    }
+}
+
+/// The log itself is the business of another command.
+pub(super) fn log(dir: &DataDir) -> Finding {
+    const CHECK: &str = "log";
+    match dir.refuse_unfinished().and_then(|()| dir.refuse_unreadable()) {
+        Ok(()) => Finding::ok(CHECK, "not read here: `turnkeep verify` checks every frame of it"),
+        Err(error) => Finding::fail(CHECK, error.to_string(), DENIED_HINT),
     }
 }
 

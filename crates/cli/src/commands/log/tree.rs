@@ -12,9 +12,11 @@ use turnkeep_client::Client;
 use turnkeep_client::message::{GetRange, ReadOptions};
 use turnkeep_types::{ContextId, TurnId};
 
+use super::super::show::fetch_turn;
 use super::super::{App, ctx};
-use super::{Args, PAGE_TURNS, Printer, View, page};
-use crate::http::Http;
+use super::{Args, PAGE_TURNS, Page, Printer, View, page};
+use crate::failure::Unsound;
+use crate::http::{Http, Refused};
 use crate::render::graph::Graph;
 use crate::render::turn::{ShownTurn, text_of};
 use crate::session::Session;
@@ -29,14 +31,24 @@ pub(super) async fn show(session: &mut Session, args: &Args, app: &mut App) -> R
     let mut graph = Graph::default();
     let mut printer = Printer::new(args.oneline);
     let mut left = args.limit.unwrap_or(u64::MAX);
-    while let Some(turn) = turns.next(&mut session.http).await?.filter(|_| left > 0) {
+    let mut is_whole = true;
+    while let Some(next) = turns.next(&mut session.http).await?.filter(|_| left > 0) {
+        left -= 1;
+        let turn = match next {
+            Next::Turn(turn) => turn,
+            Next::Lost(id) => {
+                is_whole = false;
+                let margin = graph.turn(id, None);
+                printer.lost(id, Some(&margin), &mut app.out)?;
+                continue;
+            }
+        };
         let Some(id) = id_of(&turn, "turn_id") else { break };
         let margin = graph.turn(id, id_of(&turn, "parent_turn_id"));
         let names: Vec<String> = heads.get(&id).into_iter().flatten().map(|id| format!("ctx:{id}")).collect();
         printer.turn(&ShownTurn { turn: &turn, heads: &names }, Some(&margin), &mut app.out)?;
-        left -= 1;
     }
-    Ok(())
+    if is_whole { Ok(()) } else { Err(Unsound.into()) }
 }
 
 /// The contexts with the same root as the given one, by the turns at their heads.
@@ -50,14 +62,15 @@ async fn related_heads(http: &mut Http, client: &Client, context: ContextId) -> 
         else {
             continue;
         };
-        if root.is_some() && (id == context || root_of(client, id).await? == root) {
+        if id == context || (root.is_some() && root_of(client, id).await? == root) {
             heads.entry(head).or_default().insert(id);
         }
     }
     Ok(heads)
 }
 
-/// The first turn on a context's path; none for an empty context.
+/// The first turn on a context's path; none for an empty context, or if it cannot be reached because
+/// history breaks off.
 async fn root_of(client: &Client, context: ContextId) -> Result<Option<TurnId>> {
     let get = GetRange { context, start_depth: 0, limit: 1, options: ReadOptions::default() };
     Ok(client.range(get).await?.first().map(|item| item.turn))
@@ -65,6 +78,13 @@ async fn root_of(client: &Client, context: ContextId) -> Result<Option<TurnId>> 
 
 fn id_of(value: &Value, name: &str) -> Option<TurnId> {
     text_of(value, name).parse().ok()
+}
+
+/// What comes next in the drawing.
+enum Next {
+    Turn(Value),
+    /// This one and what came before it is gone.
+    Lost(TurnId),
 }
 
 /// The turns below some heads, newest first, each once.
@@ -81,35 +101,48 @@ impl Turns {
         Self { waiting: waiting.collect(), fetched: HashMap::new(), view }
     }
 
-    async fn next(&mut self, http: &mut Http) -> Result<Option<Value>> {
+    async fn next(&mut self, http: &mut Http) -> Result<Option<Next>> {
         let Some((id, context)) = self.waiting.pop_last() else { return Ok(None) };
-        if !self.fetched.contains_key(&id) {
-            self.fetch(http, id, context).await?;
+        if !self.fetched.contains_key(&id)
+            && let Some(lost) = self.fetch(http, id, context).await?
+        {
+            return Ok(Some(Next::Lost(lost)));
         }
-        let turn = self.fetched.remove(&id);
-        if let Some(parent) = turn.as_ref().and_then(|turn| id_of(turn, "parent_turn_id")) {
+        let Some(turn) = self.fetched.remove(&id) else { return Ok(None) };
+        if let Some(parent) = id_of(&turn, "parent_turn_id") {
             self.waiting.entry(parent).or_insert(context);
             if !self.fetched.contains_key(&parent) {
                 self.fetch_before(http, id, context).await?;
             }
         }
-        Ok(turn)
+        Ok(Some(Next::Turn(turn)))
     }
 
-    /// A head and what is before it. The head may have moved since it was listed.
-    async fn fetch(&mut self, http: &mut Http, id: TurnId, context: ContextId) -> Result<()> {
-        self.keep(page(http, self.view, &context.to_string(), None, PAGE_TURNS).await?.turns);
-        if !self.fetched.contains_key(&id) {
-            let turn = super::super::show::fetch_turn(http, &id.to_string()).await?;
-            self.keep(vec![turn]);
+    /// A head and what is before it, or that it is lost. The head may have moved since it was listed.
+    async fn fetch(&mut self, http: &mut Http, id: TurnId, context: ContextId) -> Result<Option<TurnId>> {
+        let newest = page(http, self.view, &context.to_string(), None, PAGE_TURNS).await;
+        self.keep_page(newest)?;
+        if self.fetched.contains_key(&id) {
+            return Ok(None);
         }
-        Ok(())
+        match fetch_turn(http, &id.to_string()).await {
+            Ok(turn) => self.keep(vec![turn]),
+            Err(error) => return Refused::lost_turn(&error).map(Some).ok_or(error),
+        }
+        Ok(None)
     }
 
     async fn fetch_before(&mut self, http: &mut Http, id: TurnId, context: ContextId) -> Result<()> {
-        let older = page(http, self.view, &context.to_string(), Some(&id.to_string()), PAGE_TURNS).await?;
-        self.keep(older.turns);
-        Ok(())
+        let older = page(http, self.view, &context.to_string(), Some(&id.to_string()), PAGE_TURNS).await;
+        self.keep_page(older)
+    }
+
+    /// Keeps a page; where one would begin with a lost turn, that is found when its turn comes.
+    fn keep_page(&mut self, page: Result<Page>) -> Result<()> {
+        match page {
+            Err(error) if Refused::lost_turn(&error).is_some() => Ok(()),
+            page => page.map(|page| self.keep(page.turns)),
+        }
     }
 
     fn keep(&mut self, turns: Vec<Value>) {

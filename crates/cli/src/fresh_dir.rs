@@ -1,0 +1,99 @@
+//! A directory that an import or a repair fills.
+//!
+//! Before, it holds nothing but what a server makes before its first write. If the filling fails, it is
+//! as it was: what was made here goes away again.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use turnkeep_journal::DataDirLock;
+
+use crate::data_dir::DataDir;
+use crate::failure::Failure;
+use crate::local;
+use crate::runtime::block_on;
+
+const EMPTY_HINT: &str = "name a directory that is empty or not there yet";
+
+/// A locked, empty data directory, until it is kept.
+pub(crate) struct FreshDir {
+    dir: DataDir,
+    /// What was not there before, in the order in which it is taken away.
+    made: Vec<PathBuf>,
+    keep: bool,
+    _lock: DataDirLock,
+}
+
+impl FreshDir {
+    /// Makes the directory if need be and locks it; refuses one that holds anything.
+    pub(crate) fn take(dir: DataDir) -> Result<Self> {
+        refuse_content(&dir)?;
+        let path = std::path::absolute(dir.path()).context("cannot name the data directory")?;
+        let files = ["log", "LOCK"].map(|name| path.join(name));
+        let folders = path.ancestors().map(Path::to_owned);
+        let made: Vec<_> = files.into_iter().chain(folders).filter(|path| !path.exists()).collect();
+        let locked = dir.create().and_then(|()| block_on(local::lock(&dir)));
+        match locked {
+            Ok(lock) => Ok(Self { dir, made, keep: false, _lock: lock }),
+            Err(error) => {
+                remove(&made);
+                Err(error)
+            }
+        }
+    }
+
+    pub(crate) fn dir(&self) -> &DataDir {
+        &self.dir
+    }
+
+    /// The filling is done.
+    pub(crate) fn keep(mut self) {
+        self.keep = true;
+    }
+}
+
+impl Drop for FreshDir {
+    fn drop(&mut self) {
+        if !self.keep {
+            remove(&self.made);
+        }
+    }
+}
+
+/// Takes away what was made. Only the log has content; a directory that others use meanwhile stays.
+fn remove(made: &[PathBuf]) {
+    for path in made.iter().filter(|path| path.exists()) {
+        let removed = match path.file_name().and_then(|name| name.to_str()) {
+            Some("log") if path.is_dir() => fs::remove_dir_all(path),
+            Some("LOCK") if path.is_file() => fs::remove_file(path),
+            _ => fs::remove_dir(path),
+        };
+        if let Err(error) = removed {
+            tracing::warn!(path = %path.display(), %error, "cannot be taken away again");
+        }
+    }
+}
+
+fn refuse_content(dir: &DataDir) -> Result<()> {
+    let path = dir.path();
+    dir.refuse_unfinished()?;
+    if dir.has_log() {
+        let failure = Failure::new(format!("{} holds a store already", path.display()));
+        return Err(failure.hint(EMPTY_HINT).into());
+    }
+    let entries = match fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+    };
+    for entry in entries {
+        let name = entry.with_context(|| format!("cannot read {}", path.display()))?.file_name();
+        if !["LOCK", "token", "run"].iter().any(|ours| name == *ours) {
+            let name = name.to_string_lossy();
+            let failure = Failure::new(format!("{} is not empty: it holds {name}", path.display()));
+            return Err(failure.hint(EMPTY_HINT).into());
+        }
+    }
+    Ok(())
+}
