@@ -286,7 +286,7 @@ impl FileLog {
         if let Some(active) = &self.active
             && active.end > active.file.len() / 4
         {
-            self.preallocator.prepare(self.next_segment);
+            self.preallocator.prepare();
         }
     }
 

@@ -1,81 +1,119 @@
 //! The next segment, filled with zeros before it is needed: a sync of a file whose blocks are there
 //! writes data only.
+//!
+//! The filling happens on a thread of its own, in a file beside the segments, and nobody waits for it:
+//! a segment that is needed before its blocks are there is created without them. While a bulk load
+//! fills segments as fast as zeros could be written, none are: they would cost half of the disk.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
-use crate::segment;
+use crate::segment::{self, LOG_DIR};
 use crate::storage::{Storage, StorageFile};
 
-type Created = (u64, io::Result<Arc<dyn StorageFile>>);
+/// A quarter of a segment that is filled faster than this is a bulk load's.
+const QUARTER_AT_LEAST: Duration = Duration::from_millis(100);
 
-/// Creates segments on a thread of its own, one ahead.
+type Created = io::Result<Arc<dyn StorageFile>>;
+
+/// Keeps a spare segment ready.
 pub(crate) struct Preallocator {
     storage: Arc<dyn Storage>,
     segment_bytes: u64,
-    wanted: Option<SyncSender<u64>>,
+    wanted: Option<SyncSender<()>>,
     created: Receiver<Created>,
-    asked_for: Option<u64>,
+    stage: Stage,
+    /// When the current segment was put in use; none before the first.
+    taken: Option<Instant>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// How far the spare is.
+enum Stage {
+    /// None was asked for since the last segment was taken.
+    Undecided,
+    /// The current segment fills too fast for a spare.
+    Skipped,
+    Asked,
+    Ready(Arc<dyn StorageFile>),
 }
 
 impl Preallocator {
     pub(crate) fn start(storage: Arc<dyn Storage>, segment_bytes: u64) -> io::Result<Self> {
-        let (wanted, queue) = sync_channel::<u64>(1);
+        let (wanted, queue) = sync_channel::<()>(1);
         let (done, created) = sync_channel::<Created>(1);
         let disk = storage.clone();
         let create_all = move || {
-            for number in queue {
-                let file = disk.create(&segment::file_name(number), segment_bytes);
-                if done.send((number, file)).is_err() {
+            for () in queue {
+                if done.send(disk.create(&spare(), segment_bytes)).is_err() {
                     return;
                 }
             }
         };
         let thread = std::thread::Builder::new().name("turnkeep-preallocate".into()).spawn(create_all)?;
-        Ok(Self {
-            storage,
-            segment_bytes,
-            wanted: Some(wanted),
-            created,
-            asked_for: None,
-            thread: Some(thread),
-        })
+        let (wanted, thread) = (Some(wanted), Some(thread));
+        Ok(Self { storage, segment_bytes, wanted, created, stage: Stage::Undecided, taken: None, thread })
     }
 
-    /// Asks for a segment to be made ready, once.
-    pub(crate) fn prepare(&mut self, number: u64) {
-        if self.asked_for.is_none()
-            && let Some(wanted) = &self.wanted
-            && wanted.try_send(number).is_ok()
-        {
-            self.asked_for = Some(number);
+    /// Says that the current segment is a quarter full: asks for a spare, unless that was too fast.
+    pub(crate) fn prepare(&mut self) {
+        if !matches!(self.stage, Stage::Undecided) {
+            return;
         }
+        let bulk = self.taken.is_some_and(|taken| taken.elapsed() < QUARTER_AT_LEAST);
+        let asked = !bulk && self.wanted.as_ref().is_some_and(|wanted| wanted.try_send(()).is_ok());
+        self.stage = if asked { Stage::Asked } else { Stage::Skipped };
     }
 
-    /// The segment with this number and at least this length: the prepared one, or one made now.
-    pub(crate) fn take(&mut self, number: u64, len: u64) -> io::Result<Arc<dyn StorageFile>> {
-        if self.asked_for.take().is_some()
-            && let Ok((prepared, Ok(file))) = self.created.recv()
-            && prepared == number
-            && file.len() >= len
+    /// The segment with this number and at least this length: the spare if it is ready, or one made now.
+    pub(crate) fn take(&mut self, number: u64, len: u64) -> Created {
+        if let Stage::Asked = self.stage
+            && let Ok(created) = self.created.try_recv()
         {
-            return Ok(file);
+            self.stage = created.map_or(Stage::Undecided, Stage::Ready);
         }
-        self.storage.create(&segment::file_name(number), self.segment_bytes.max(len))
+        let name = segment::file_name(number);
+        let file = match std::mem::replace(&mut self.stage, Stage::Undecided) {
+            Stage::Ready(file) if file.len() >= len => {
+                self.storage.rename(&spare(), &name).and_then(|()| self.storage.open(&name))
+            }
+            Stage::Undecided => self.storage.create(&name, self.segment_bytes.max(len)),
+            unusable => {
+                self.stage = unusable.kept();
+                self.storage.create_unfilled(&name, self.segment_bytes.max(len))
+            }
+        }?;
+        self.taken = Some(Instant::now());
+        Ok(file)
+    }
+}
+
+impl Stage {
+    /// What stays of a spare that was not used.
+    fn kept(self) -> Self {
+        if let Self::Skipped = self { Self::Undecided } else { self }
     }
 }
 
 impl Drop for Preallocator {
     fn drop(&mut self) {
         self.wanted = None;
-        if self.asked_for.is_some() {
+        if let Stage::Asked = self.stage {
             drop(self.created.recv());
         }
         if let Some(thread) = self.thread.take() {
             drop(thread.join());
         }
+        // A spare that stays is overwritten by the next one.
+        if !matches!(self.stage, Stage::Undecided | Stage::Skipped) {
+            drop(self.storage.remove(&spare()));
+        }
     }
+}
+
+fn spare() -> String {
+    format!("{LOG_DIR}/spare")
 }

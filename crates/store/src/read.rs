@@ -133,6 +133,11 @@ impl Reading<'_> {
         self.page(head, limit)
     }
 
+    pub(crate) fn up_to(&self, turn: TurnId, limit: usize) -> Result<Vec<Turn>, ReadError> {
+        self.state.turn(turn).ok_or(ReadError::UnknownTurn(turn))?;
+        self.page(Some(turn), limit)
+    }
+
     pub(crate) fn before(&self, turn: TurnId, limit: usize) -> Result<Vec<Turn>, ReadError> {
         let row = self.state.turn(turn).ok_or(ReadError::UnknownTurn(turn))?;
         self.page(row.parent, limit)

@@ -251,6 +251,11 @@ impl Store {
         self.reading().last(context, limit)
     }
 
+    /// The `limit` turns that end with `turn`, oldest first.
+    pub fn up_to(&self, turn: TurnId, limit: usize) -> Result<Vec<Turn>, ReadError> {
+        self.reading().up_to(turn, limit)
+    }
+
     /// The nearest `limit` ancestors of `turn`, that turn excluded, oldest first.
     pub fn before(&self, turn: TurnId, limit: usize) -> Result<Vec<Turn>, ReadError> {
         self.reading().before(turn, limit)

@@ -18,8 +18,8 @@ use crate::checkpoint::Checkpointer;
 use crate::command::{Append, AppendPart, Command, Outcome, Refusal};
 use crate::decide::{Decision, Plan, decide};
 use crate::overlay::{Overlay, Pending};
-use crate::registry::ParsedBundle;
 use crate::record::{BlobName, Part, Record, TurnRecord, VERSION};
+use crate::registry::ParsedBundle;
 use crate::state::BlobRow;
 
 /// Called once with what came of a command.

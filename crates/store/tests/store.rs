@@ -380,7 +380,8 @@ fn a_blob_that_is_damaged_on_disk_is_kept_anew_when_it_comes_again() {
 fn one_bundle_put_by_many_at_once_is_published_once() {
     let store = open(&MemoryStorage::new());
     let put = |n: u32| {
-        let json = format!(r#"{{"registry_version":1,"bundle_id":"b","types":{{}},"enums":{{"e":{{"1":"{n}"}}}}}}"#);
+        let json =
+            format!(r#"{{"registry_version":1,"bundle_id":"b","types":{{}},"enums":{{"e":{{"1":"{n}"}}}}}}"#);
         store.run(Command::PutBundle { id: "b".into(), json: json.into() })
     };
     let outcomes = |n| {

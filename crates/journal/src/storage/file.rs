@@ -31,6 +31,28 @@ impl FileStorage {
     fn path(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }
+
+    fn make(
+        &self,
+        name: &str,
+        len: u64,
+        lengthen: fn(&File, u64) -> io::Result<()>,
+    ) -> io::Result<Arc<dyn StorageFile>> {
+        let path = self.path(name);
+        let parent = path.parent().unwrap_or(&self.root);
+        fs::create_dir_all(parent)?;
+        let file = writable().create(true).truncate(true).mode(0o600).open(&path)?;
+        if let Err(e) = lengthen(&file, len).and_then(|()| file.sync_all()) {
+            // What could be made of it is of no use, and may be what the disk lacks room for.
+            drop(fs::remove_file(&path));
+            return Err(e);
+        }
+        for dir in parent.ancestors().take_while(|dir| dir.starts_with(&self.root)) {
+            sync_dir(dir)?;
+        }
+        let pages = map(&file, len)?;
+        Ok(Arc::new(MappedFile { path, file: file.into(), pages, len: len.into() }))
+    }
 }
 
 impl Storage for FileStorage {
@@ -51,20 +73,11 @@ impl Storage for FileStorage {
     }
 
     fn create(&self, name: &str, len: u64) -> io::Result<Arc<dyn StorageFile>> {
-        let path = self.path(name);
-        let parent = path.parent().unwrap_or(&self.root);
-        fs::create_dir_all(parent)?;
-        let file = writable().create(true).truncate(true).mode(0o600).open(&path)?;
-        if let Err(e) = fill(&file, len).and_then(|()| file.sync_all()) {
-            // What could be made of it is of no use, and may be what the disk lacks room for.
-            drop(fs::remove_file(&path));
-            return Err(e);
-        }
-        for dir in parent.ancestors().take_while(|dir| dir.starts_with(&self.root)) {
-            sync_dir(dir)?;
-        }
-        let pages = map(&file, len)?;
-        Ok(Arc::new(MappedFile { path, file: file.into(), pages, len: len.into() }))
+        self.make(name, len, fill)
+    }
+
+    fn create_unfilled(&self, name: &str, len: u64) -> io::Result<Arc<dyn StorageFile>> {
+        self.make(name, len, File::set_len)
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn StorageFile>> {

@@ -55,11 +55,8 @@ fn head_turns(
     context: &turnkeep_store::Context,
     limit: usize,
 ) -> Result<Vec<Turn>, ApiError> {
-    let (Some(head), Some(above)) = (context.head, limit.checked_sub(1)) else { return Ok(Vec::new()) };
-    let store = shared.store.store();
-    let mut turns = store.before(head, above)?;
-    turns.push(store.turn(head)?);
-    Ok(turns)
+    let Some(head) = context.head else { return Ok(Vec::new()) };
+    Ok(shared.store.store().up_to(head, limit)?)
 }
 
 /// About what it takes to show turns whose page is long: their payloads, their text, and its copy.

@@ -6,8 +6,10 @@
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::time::Instant;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::SeqCst;
+use std::thread::Thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow};
 use bytes::Bytes;
@@ -80,32 +82,44 @@ fn prepare(context: ContextId, seed: u64, count: usize, payload: usize) -> Resul
 /// Commands per second.
 fn run(store: &Store, mut commands: VecDeque<Command>) -> Result<f64> {
     let total = commands.len();
-    let (sender, replies) = sync_channel(2 * GROUP);
+    let replies = Arc::new(Replies::default());
     let begin = Instant::now();
-    let mut waiting = 0;
-    while waiting > 0 || !commands.is_empty() {
-        while waiting + GROUP <= 2 * GROUP && !commands.is_empty() {
-            for command in commands.drain(..GROUP.min(commands.len())) {
-                let sender = sender.clone();
-                store.submit(command, move |reply| answer(&sender, reply.is_ok()))?;
-                waiting += 1;
-            }
+    let mut submitted = 0;
+    while submitted < total {
+        for command in commands.drain(..GROUP.min(commands.len())) {
+            let (replies, waiter) = (replies.clone(), std::thread::current());
+            store.submit(command, move |reply| replies.count(reply.is_ok(), &waiter))?;
+            submitted += 1;
         }
-        waiting -= take(&replies, GROUP.min(waiting))?;
+        // One group may be written while the next is queued.
+        replies.wait_for(submitted.saturating_sub(GROUP));
     }
+    replies.wait_for(total);
+    anyhow::ensure!(replies.refused.load(SeqCst) == 0, "the store refused an append");
     Ok(number(total) / begin.elapsed().as_secs_f64())
 }
 
-/// The channel has room for all replies that can be outstanding.
-fn answer(sender: &SyncSender<bool>, ok: bool) {
-    if sender.try_send(ok).is_err() {
-        progress("a reply came after the end");
-    }
+/// Counts replies, and wakes the one who waits for them once per wait, not once per reply.
+#[derive(Default)]
+struct Replies {
+    done: AtomicUsize,
+    refused: AtomicUsize,
+    wanted: AtomicUsize,
 }
 
-fn take(replies: &Receiver<bool>, count: usize) -> Result<usize> {
-    for _ in 0..count {
-        anyhow::ensure!(replies.recv()?, "the store refused an append");
+impl Replies {
+    fn count(&self, ok: bool, waiter: &Thread) {
+        self.refused.fetch_add(usize::from(!ok), SeqCst);
+        if self.done.fetch_add(1, SeqCst) + 1 == self.wanted.load(SeqCst) {
+            waiter.unpark();
+        }
     }
-    Ok(count)
+
+    fn wait_for(&self, wanted: usize) {
+        self.wanted.store(wanted, SeqCst);
+        while self.done.load(SeqCst) < wanted {
+            // The time-out is for a reply that comes between the look and the park.
+            std::thread::park_timeout(Duration::from_millis(10));
+        }
+    }
 }
