@@ -1,7 +1,7 @@
 //! The store in process, without network: commands hashed and verified beforehand, in groups of 256.
 //!
-//! Two groups are kept in flight: while one is synced the other is queued, so that the writer finds a
-//! full group each time. The bare file writes as much per sync and does nothing else.
+//! Twelve groups are kept in flight: while some are synced others are queued, so that the writer finds at
+//! least one each time. The bare file writes groups of 256 and does nothing else.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -25,6 +25,8 @@ use super::{Effort, progress};
 
 /// Groups of one measurement at most: the commands are all in memory before the clock starts.
 const GROUPS_MAX: usize = 1024;
+/// Groups in flight: some are queued while others are written, or the writer and its source take turns.
+const GROUPS_IN_FLIGHT: usize = 12;
 /// The least share of the bare file's rate: within twice its time.
 const LEAST: f64 = 0.5;
 
@@ -91,8 +93,7 @@ fn run(store: &Store, mut commands: VecDeque<Command>) -> Result<f64> {
             store.submit(command, move |reply| replies.count(reply.is_ok(), &waiter))?;
             submitted += 1;
         }
-        // One group may be written while the next is queued.
-        replies.wait_for(submitted.saturating_sub(GROUP));
+        replies.wait_for(submitted.saturating_sub((GROUPS_IN_FLIGHT - 1) * GROUP));
     }
     replies.wait_for(total);
     anyhow::ensure!(replies.refused.load(SeqCst) == 0, "the store refused an append");
