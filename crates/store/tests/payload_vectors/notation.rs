@@ -31,7 +31,9 @@ fn push(out: &mut ByteBuf, value: &Value) {
         Value::String(text) => write_str(out, text).unwrap(),
         Value::Array(values) => {
             write_array_len(out, count(values.len())).unwrap();
-            values.iter().for_each(|value| push(out, value));
+            for value in values {
+                push(out, value);
+            }
         }
         Value::Object(members) if is_tagged(members) => push_tagged(out, members),
         Value::Object(members) => push_word(out, members),
