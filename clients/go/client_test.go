@@ -35,20 +35,3 @@ func dialAddr(t testing.TB, addr string, options ...turnkeep.Option) *turnkeep.C
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }
-
-func TestSmoke(t *testing.T) {
-	ctx := testContext(t)
-	c := dial(t, realserver.Start(t), turnkeep.WithVerify())
-	h, err := c.CreateContext(ctx, turnkeep.NewContext{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ack, err := c.Append(ctx, turnkeep.Append{Context: h.Context, Turn: turnkeep.Msgpack("a.b", 1, []byte{0x80})})
-	if err != nil {
-		t.Fatal(err)
-	}
-	turns, err := c.Last(ctx, h.Context, 10, turnkeep.Read{Payload: true, Extended: true})
-	if err != nil || len(turns) != 1 || turns[0].ID != ack.Turn {
-		t.Fatal(turns, err)
-	}
-}

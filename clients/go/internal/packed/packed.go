@@ -6,6 +6,7 @@ package packed
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -15,6 +16,9 @@ import (
 
 // windowBytesMax bounds the memory that a frame may ask for.
 const windowBytesMax = 64 << 20
+
+// ErrLength says that a frame does not give as many bytes as it should.
+var ErrLength = errors.New("the length is wrong")
 
 var encoder = sync.OnceValues(func() (*zstd.Encoder, error) {
 	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithZeroFrames(true),
@@ -44,7 +48,7 @@ func Unpack(frame []byte, size uint32) ([]byte, error) {
 		return nil, err
 	}
 	if len(raw) != int(size) {
-		return nil, fmt.Errorf("expected %d bytes, found %d or more", size, len(raw))
+		return nil, fmt.Errorf("%w: expected %d bytes, found %d or more", ErrLength, size, len(raw))
 	}
 	return raw, nil
 }
