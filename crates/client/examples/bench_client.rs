@@ -30,7 +30,7 @@ async fn main() -> Fallible<()> {
     let context = client.create_context(CreateContext::default()).await?.context;
     let appends = appends(&client, context).await?;
     let reads = reads(&client, context).await?;
-    println!(r#"{{"client":"rust","appends_per_s":{appends:.0},"get_last_64_per_s":{reads:.0}}}"#);
+    println!(r#"{{"client":"rust","appends_per_second":{appends:.0},"pages_per_second":{reads:.0}}}"#);
     Ok(())
 }
 
