@@ -19,6 +19,8 @@ import (
 )
 
 const (
+	// recordType is the type of the cases.
+	recordType = "interop.Record"
 	// shownBytesMax is the size up to which payloads are reported whole.
 	shownBytesMax = 4096
 	// patience is far more than any command needs.
@@ -74,7 +76,7 @@ func write(ctx context.Context, file string, options ...turnkeep.Option) (any, e
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.Name, err)
 		}
-		turn := turnkeep.Msgpack("interop.Record", 1, payload)
+		turn := turnkeep.Msgpack(recordType, 1, payload)
 		if _, err := client.Append(ctx, turnkeep.Append{Context: created.Context, Turn: turn, Key: c.Name}); err != nil {
 			return nil, fmt.Errorf("%s: %w", c.Name, err)
 		}
@@ -155,7 +157,7 @@ func reportOf(stored, plain turnkeep.Turn) (turnReport, error) {
 	}
 	shown := hex.EncodeToString(payload)
 	report.Payload = &shown
-	if len(payload) > 0 {
+	if len(payload) > 0 && stored.Type.ID == recordType {
 		report.Record, report.Reencoded, err = decoded(payload)
 	}
 	return report, err

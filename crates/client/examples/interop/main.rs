@@ -14,6 +14,8 @@ use turnkeep_types::{BlobHash, Compression, ContextId, TypeRef};
 
 use record::Record;
 
+/// The type of the cases.
+const RECORD: &str = "interop.Record";
 /// Payloads up to this are reported whole.
 const SHOWN_BYTES_MAX: usize = 4096;
 
@@ -44,7 +46,7 @@ async fn write(file: &str, form: Compression) -> Fallible<Value> {
     let client = connect().await?;
     let context = client.create_context(CreateContext::default()).await?.context;
     for case in cases {
-        let turn = compose::turn(&TypeRef::new("interop.Record", 1), payload(&case["write"])?, form)?;
+        let turn = compose::turn(&TypeRef::new(RECORD, 1), payload(&case["write"])?, form)?;
         let key = Bytes::from(case["name"].as_str().ok_or("a case has no name")?.to_owned());
         client.append(AppendTurn { key, ..compose::append(context, turn) }).await?;
     }
@@ -86,7 +88,8 @@ fn report(stored: &Item, plain: &Item) -> Fallible<Value> {
         return Err(format!("turn {} differs between its two forms", stored.turn).into());
     }
     let shown = payload.len() <= SHOWN_BYTES_MAX;
-    let record = if shown && !payload.is_empty() { Some(Record::decode(&payload)?) } else { None };
+    let is_record = shown && !payload.is_empty() && stored.type_id.as_str() == RECORD;
+    let record = if is_record { Some(Record::decode(&payload)?) } else { None };
     let reencoded = record.as_ref().map(Record::encode).transpose()?;
     Ok(json!({
         "type_id": stored.type_id.as_str(),
