@@ -207,21 +207,31 @@ def story(binary, programs, go_writer):
     with server(binary) as running:
         environment = running.environment()
         output(go_writer, environment)
-        page = json.loads(running.get("/v1/contexts"))
-        context = page["contexts"][0]["context_id"]
+        context = json.loads(running.get("/v1/contexts"))["contexts"][0]["context_id"]
         typed = report([*programs["ts"], "typed", context], environment)
         raw = report([*programs["rust"], "read", context], environment)
-        shown = output([binary, "log", context, "--server", running.http, "--token", running.token], environment)
-    if not typed or len(typed) != len(raw):
-        raise Failure(f"TypeScript reads {len(typed)} turns, Rust reads {len(raw)}")
+        log = [binary, "log", context, "--server", running.http, "--token", running.token]
+        shown = output(log, environment)
+        logged = [json.loads(line)["data"] for line in output([*log, "--json"], environment).splitlines()]
+    if not typed or typed != logged[::-1]:
+        raise Failure(f"TypeScript reads {typed}, turnkeep log gives {logged[::-1]}")
+    if len(raw) != len(typed):
+        raise Failure(f"{len(typed)} turns are typed, Rust reads {len(raw)}")
     for data, turn in zip(typed, raw):
-        texts = [value for value in data.values() if isinstance(value, str) and len(value) > 3]
-        missing = [text for text in texts if text not in shown]
-        if not texts or missing:
-            raise Failure(f"turnkeep log does not show {missing or data}:\n{shown}")
-        if not any(text.encode().hex() in (turn["payload"] or "") for text in texts):
-            raise Failure(f"the raw payload {turn['payload']} holds none of {texts}")
+        check_told(data, turn, shown)
     return len(typed)
+
+
+def check_told(data, turn, shown):
+    """Fails unless a turn is in the log as it was read typed and raw."""
+    if f"blob:{turn['blake3']}" not in shown:
+        raise Failure(f"turnkeep log does not show the payload {turn['blake3']}:\n{shown}")
+    absent = [name for name in data if f"    {name}:" not in shown]
+    if absent:
+        raise Failure(f"turnkeep log does not show {absent}:\n{shown}")
+    texts = [value for value in data.values() if isinstance(value, str)]
+    if not any(text.encode().hex() in turn["payload"] for text in texts):
+        raise Failure(f"the raw payload {turn['payload']} holds none of the texts {texts}")
 
 
 def built_go(package, folder):
