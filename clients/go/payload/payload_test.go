@@ -191,6 +191,16 @@ func TestPlansAreSharedByGoroutines(t *testing.T) {
 	all.Wait()
 }
 
+func TestNotANumberHasOneEncoding(t *testing.T) {
+	for _, bits := range []uint64{0x7ff8000000000001, 0xfff8000000000000, 0x7ff0000000000001} {
+		number := math.Float64frombits(bits)
+		raw, err := Marshal(everything{F32: float32(number), F64: number, Any: number})
+		if want := unhex(t, "83 0bca7fc00000 0ccb7ff8000000000000 14cb7ff8000000000000"); err != nil || string(raw) != string(want) {
+			t.Fatalf("%x (%v), want %x", raw, err, want)
+		}
+	}
+}
+
 func TestUnknownFieldsComeBackByteForByte(t *testing.T) {
 	type older struct {
 		Size uint64 `turnkeep:"2"`

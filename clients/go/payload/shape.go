@@ -85,6 +85,9 @@ var shapes sync.Map
 
 // Describe says what a struct type is as a payload. The answer is cached.
 func Describe(t reflect.Type) (*Object, error) {
+	if t == nil {
+		return nil, &TypeError{Reason: "a payload is a struct"}
+	}
 	shape, err := shapeOf(t)
 	if err != nil {
 		return nil, err

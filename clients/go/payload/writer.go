@@ -46,12 +46,26 @@ func appendInt(b []byte, n int64) []byte {
 	return binary.BigEndian.AppendUint64(append(b, 0xd3), uint64(n))
 }
 
+// There are many bit patterns that are not a number; one of each width is written.
+const (
+	nan32 = 0x7fc00000
+	nan64 = 0x7ff8000000000000
+)
+
 func appendFloat32(b []byte, f float32) []byte {
-	return binary.BigEndian.AppendUint32(append(b, 0xca), math.Float32bits(f))
+	bits := math.Float32bits(f)
+	if f != f {
+		bits = nan32
+	}
+	return binary.BigEndian.AppendUint32(append(b, 0xca), bits)
 }
 
 func appendFloat64(b []byte, f float64) []byte {
-	return binary.BigEndian.AppendUint64(append(b, 0xcb), math.Float64bits(f))
+	bits := math.Float64bits(f)
+	if f != f {
+		bits = nan64
+	}
+	return binary.BigEndian.AppendUint64(append(b, 0xcb), bits)
 }
 
 // appendLength appends a length of at most 32 bits behind one of three markers. A marker of 0 does not

@@ -53,14 +53,18 @@ func New(namespace string) *Types {
 // Add registers the struct type of a value as a version of the type that has its name. Raise the version
 // with every change that a descriptor shows.
 func (t *Types) Add(sample any, version uint32) *Types {
-	return t.AddAs(t.named(sample), sample, version)
+	name := ""
+	if goType := reflect.TypeOf(sample); goType != nil {
+		name = goType.Name()
+	}
+	return t.AddAs(t.namespace+"."+name, sample, version)
 }
 
 // AddAs registers a struct type under another id than that of its name, such as a struct that is kept
 // to read an earlier version.
 func (t *Types) AddAs(id string, sample any, version uint32) *Types {
 	goType, ref := reflect.TypeOf(sample), Ref{id, version}
-	_, err := payload.Describe(orNothing(goType))
+	_, err := payload.Describe(goType)
 	switch {
 	case err != nil:
 		t.faults = append(t.faults, err)
@@ -104,7 +108,7 @@ func (t *Types) Ref(v any) (Ref, error) {
 	if goType != nil && goType.Kind() == reflect.Pointer {
 		goType = goType.Elem()
 	}
-	ref, known := t.refs[orNothing(goType)]
+	ref, known := t.refs[goType]
 	if !known {
 		return Ref{}, fmt.Errorf("registry: %T is not registered", v)
 	}
@@ -125,20 +129,8 @@ func (t *Types) Decode(ref Ref, data []byte) (any, error) {
 	return v, payload.Unmarshal(data, v)
 }
 
-func (t *Types) named(sample any) string {
-	return t.namespace + "." + orNothing(reflect.TypeOf(sample)).Name()
-}
-
 func (t *Types) fault(format string, args ...any) {
 	t.faults = append(t.faults, fmt.Errorf("registry: "+format, args...))
-}
-
-// orNothing stands in for the type of nil, which is registered nowhere.
-func orNothing(t reflect.Type) reflect.Type {
-	if t == nil {
-		return reflect.TypeFor[struct{ nothing chan int }]()
-	}
-	return t
 }
 
 func isInteger(t reflect.Type) bool {

@@ -145,9 +145,30 @@ export class HashMismatchError extends TurnkeepError {
 	}
 }
 
-/** A payload that does not decompress, is not msgpack, or is not what its type says. */
+/** What is wrong with a payload. */
+export type PayloadFault =
+	| "empty"
+	| "not_a_map"
+	| "truncated"
+	| "reserved"
+	| "trailing"
+	| "too_deep"
+	| "compression"
+	| "unpublished"
+	| "wrong_value";
+
+/** A payload that does not decompress, is no msgpack map, or cannot be what its type says. */
 export class PayloadError extends TurnkeepError {
 	override readonly name = "PayloadError";
+
+	constructor(
+		/** The kind of fault. */
+		readonly fault: PayloadFault,
+		message: string,
+		options?: ErrorOptions,
+	) {
+		super(message, options);
+	}
 }
 
 /** A request over a limit of this client; it was not sent. */

@@ -21,7 +21,7 @@ export function decompressZstd(frame: Uint8Array, length: number): Uint8Array {
 	let at = 0;
 	const decoder = new Decompress((chunk) => {
 		if (at + chunk.length > length)
-			throw new PayloadError(`a zstd frame gives more than the ${length} bytes it declared`);
+			throw new PayloadError("compression", `a zstd frame gives more than the ${length} bytes it declared`);
 		out.set(chunk, at);
 		at += chunk.length;
 	});
@@ -29,9 +29,10 @@ export function decompressZstd(frame: Uint8Array, length: number): Uint8Array {
 		decoder.push(frame, true);
 	} catch (cause) {
 		if (cause instanceof PayloadError) throw cause;
-		throw new PayloadError("a payload does not decompress", { cause });
+		throw new PayloadError("compression", "a payload does not decompress", { cause });
 	}
-	if (at !== length) throw new PayloadError(`a zstd frame gives ${at} bytes, not the ${length} it declared`);
+	if (at !== length)
+		throw new PayloadError("compression", `a zstd frame gives ${at} bytes, not the ${length} it declared`);
 	return out;
 }
 
@@ -39,10 +40,11 @@ export function decompressZstd(frame: Uint8Array, length: number): Uint8Array {
 function checkHeader(frame: Uint8Array, max: number): void {
 	const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);
 	if (frame.length < HEADER_BYTES_MIN || view.getUint32(0, true) !== MAGIC) {
-		throw new PayloadError("a payload that should be zstd is no zstd frame");
+		throw new PayloadError("compression", "a payload that should be zstd is no zstd frame");
 	}
 	const window = windowBytes(view);
-	if (window > max) throw new PayloadError(`a zstd frame wants a window of ${window} bytes, over the limit of ${max}`);
+	if (window > max)
+		throw new PayloadError("compression", `a zstd frame wants a window of ${window} bytes, over the limit of ${max}`);
 }
 
 function windowBytes(view: DataView): number {
@@ -55,7 +57,7 @@ function windowBytes(view: DataView): number {
 	// The window is the content: its size stands behind the dictionary's id.
 	const at = 5 + ([0, 1, 2, 4][descriptor & 3] as number);
 	const sizeBytes = 1 << (descriptor >> 6);
-	if (view.byteLength < at + sizeBytes) throw new PayloadError("a zstd frame ends within its header");
+	if (view.byteLength < at + sizeBytes) throw new PayloadError("compression", "a zstd frame ends within its header");
 	if (sizeBytes === 1) return view.getUint8(at);
 	if (sizeBytes === 2) return view.getUint16(at, true) + 256;
 	return sizeBytes === 4 ? view.getUint32(at, true) : Number(view.getBigUint64(at, true));
