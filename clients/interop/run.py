@@ -169,7 +169,7 @@ def cell(work):
     try:
         return work(), None
     except (Failure, OSError, ValueError, KeyError) as failure:
-        return "DIFFERS", str(failure)
+        return "FAILS", str(failure)
 
 
 def row(binary, programs, writer, compression, cases, payloads):
@@ -196,8 +196,9 @@ def matrix(binary, programs, cases):
         for compression in ["none", "zstd"] if writer in WRITES_ZSTD else ["none"]:
             name = writer if compression == "none" else f"{writer}, zstd"
             cells, complaint = cell(lambda: row(binary, programs, writer, compression, cases, payloads))
-            cells = cells if complaint is None else [("DIFFERS", complaint)] * len(programs)
+            cells = cells if complaint is None else [("FAILS", None)] * len(programs)
             print(f"{name:<14}" + "".join(f"{word:<14}" for word, _ in cells), flush=True)
+            complaints += [f"{name}: {complaint}"] if complaint else []
             complaints += [f"{name} → {reader}: {why}" for reader, (_, why) in zip(programs, cells) if why]
     return complaints
 
@@ -247,8 +248,7 @@ def built_go(package, folder):
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--languages", default=",".join(LANGUAGES), help="which clients, such as rust,go")
-    parser.add_argument("--rust", default=str(ROOT / "target/debug/examples/interop"), help="the Rust program")
-    parser.add_argument("--ts", default=f"node {ROOT}/clients/ts/interop/interop.mjs", help="the TypeScript program")
+    parser.add_argument("--rust", default=str(ROOT / "target/debug/examples/interop"), help="the Rust program, if built elsewhere")
     parsed = parser.parse_args()
     parsed.languages = parsed.languages.split(",")
     if not set(parsed.languages) <= set(LANGUAGES):
@@ -260,7 +260,9 @@ def run(given, folder):
     binary = os.environ.get("TURNKEEP_BIN")
     if not binary:
         raise Failure("no server binary: run ./x test, or set TURNKEEP_BIN")
-    programs = {"rust": shlex.split(given.rust), "ts": shlex.split(given.ts)}
+    if "ts" in given.languages and not (ROOT / "clients/ts/dist").is_dir():
+        raise Failure("clients/ts is not built: run npm ci and npm run build there, as ./x test does")
+    programs = {"rust": [given.rust], "ts": ["node", ROOT / "clients/ts/interop/interop.mjs"]}
     if "go" in given.languages:
         programs["go"] = built_go("internal/interop", folder)
     programs = {language: programs[language] for language in given.languages}
