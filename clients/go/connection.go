@@ -1,7 +1,6 @@
 package turnkeep
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -19,19 +18,9 @@ const (
 	spareBytesMax = 1 << 20
 	// writeBytes is written at a time, so that a slow line is seen to move.
 	writeBytes = 256 << 10
-	// readBytes is read at a time.
-	readBytes = 64 << 10
-	// trustedBytes is allocated on a declared length alone; beyond it the bytes have to come first.
-	trustedBytes = 1 << 20
 	// watchTicks is how often the watchdog looks within the answer time-out.
 	watchTicks = 4
 )
-
-// frame is one answer of the server.
-type frame struct {
-	header  wire.Header
-	payload []byte
-}
 
 // connection is one live connection. A goroutine of its own writes to the socket and another one reads
 // from it; callers encode their frames into the outbox and leave a call or a stream under their request
@@ -55,6 +44,9 @@ type connection struct {
 	streams  map[uint64]*stream
 	lost     error
 	watchdog *time.Timer
+	// What the watchdog saw when it looked last.
+	silentTicks int
+	movedBefore uint64
 }
 
 func startConnection(socket net.Conn, o *options) *connection {
@@ -217,24 +209,19 @@ func (c *connection) writeAll(bytes []byte) error {
 
 func (c *connection) read() {
 	defer c.running.Done()
-	reader := bufio.NewReaderSize(activeReader{c}, readBytes)
-	var head [wire.HeaderBytes]byte
+	reader := frameReader{source: activeReader{c}}
 	for {
-		if _, err := io.ReadFull(reader, head[:]); err != nil {
+		f, err := reader.next(c.replyBytesMax)
+		var refused *wire.DecodeError
+		switch {
+		case errors.As(err, &refused):
+			c.refuseReply(f.header.ReqID, refused)
+			return
+		case err != nil:
 			c.end(lost(endOfStream(err)))
 			return
 		}
-		header := wire.ParseHeader(&head)
-		if err := wire.CheckLength(header, c.replyBytesMax); err != nil {
-			c.refuseReply(header.ReqID, err)
-			return
-		}
-		payload, err := readPayload(reader, int(header.Len))
-		if err != nil {
-			c.end(lost(endOfStream(err)))
-			return
-		}
-		if err := c.deliver(frame{header, payload}); err != nil {
+		if err := c.deliver(f); err != nil {
 			c.end(lost(err))
 			return
 		}
@@ -255,20 +242,6 @@ func (r activeReader) Read(p []byte) (int, error) {
 	n, err := r.c.socket.Read(p)
 	r.c.activity.Add(1)
 	return n, err
-}
-
-// readPayload reads n bytes. A large declared length is not trusted: memory grows with what comes.
-func readPayload(reader io.Reader, n int) ([]byte, error) {
-	payload := make([]byte, min(n, trustedBytes))
-	_, err := io.ReadFull(reader, payload)
-	for err == nil && len(payload) < n {
-		have := len(payload)
-		grown := make([]byte, min(n, 2*have))
-		copy(grown, payload)
-		payload = grown
-		_, err = io.ReadFull(reader, payload[have:])
-	}
-	return payload, err
 }
 
 // refuseReply ends the connection because of an answer that is too long. Whoever asked for it must not ask
@@ -335,25 +308,28 @@ func strayFrame(f frame) error {
 	return errors.New("the server closed it")
 }
 
-// watch ends the connection when requests were unanswered and not one byte moved for the whole time-out.
+// watch starts looking for silence: requests that are unanswered while not one byte moves.
 func (c *connection) watch() {
-	var silent int
-	var before uint64
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.watchdog = time.AfterFunc(c.silenceMax/watchTicks, func() {
-		now := c.activity.Load()
-		c.mu.Lock()
-		if silent++; len(c.calls) == 0 || now != before {
-			silent = 0
-		}
-		before = now
-		if c.lost == nil && silent <= watchTicks {
-			c.watchdog.Reset(c.silenceMax / watchTicks)
-		}
-		c.mu.Unlock()
-		if silent > watchTicks {
+		if c.isSilent() {
 			c.end(lost(fmt.Errorf("no answer for %v", c.silenceMax)))
 		}
 	})
+}
+
+// isSilent looks once, and says whether the silence has lasted for the whole time-out.
+func (c *connection) isSilent() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	moved := c.activity.Load()
+	if c.silentTicks++; len(c.calls) == 0 || moved != c.movedBefore {
+		c.silentTicks = 0
+	}
+	c.movedBefore = moved
+	if c.lost == nil {
+		c.watchdog.Reset(c.silenceMax / watchTicks)
+	}
+	return c.silentTicks > watchTicks
 }

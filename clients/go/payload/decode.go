@@ -1,3 +1,6 @@
+// Decoding by shape. Every place that it writes to is zero before, so that nil need not be written. It
+// fails with path and offset of the first value that contradicts its shape.
+
 package payload
 
 import (

@@ -1,3 +1,7 @@
+// What an interface holds after decoding: nil, bool, int64 (uint64 above its range), float32, float64,
+// string, []byte, [Ext], []any, and map[string]any, or map[any]any if a key is no string. Keys are bool,
+// int64, uint64, string or [ByteString].
+
 package payload
 
 import (
@@ -6,10 +10,6 @@ import (
 	"slices"
 	"unicode/utf8"
 )
-
-// What an interface holds after decoding: nil, bool, int64 (uint64 above its range), float32, float64,
-// string, []byte, [Ext], []any, and map[string]any, or map[any]any if a key is no string. Keys are bool,
-// int64, uint64, string or [ByteString].
 
 // valueBytes is what an interface value takes, with what it points to.
 const valueBytes = 32

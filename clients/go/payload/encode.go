@@ -1,3 +1,6 @@
+// Encoding by shape. It writes nothing but shortest forms, in an order that depends on the value alone.
+// It fails with the path of a value that has no encoding; what was written until then is thrown away.
+
 package payload
 
 import (
@@ -243,9 +246,7 @@ func (e *encoder) any(v reflect.Value) error {
 	case v.Type() == rawType:
 		return e.raw(v.Interface().(Raw))
 	case v.Type() == extType:
-		ext := v.Interface().(Ext)
-		e.buf = appendExt(e.buf, ext)
-		return checkLength(len(ext.Data))
+		return e.ext(v.Interface().(Ext))
 	case v.IsNil():
 		e.buf = appendNil(e.buf)
 		return nil
@@ -255,6 +256,14 @@ func (e *encoder) any(v reflect.Value) error {
 		return err
 	}
 	return e.value(shape, v.Elem())
+}
+
+func (e *encoder) ext(ext Ext) error {
+	if err := checkLength(len(ext.Data)); err != nil {
+		return err
+	}
+	e.buf = appendExt(e.buf, ext)
+	return nil
 }
 
 func (e *encoder) raw(raw Raw) error {

@@ -1,3 +1,5 @@
+// The three errors of the package, and the fault that becomes one of them when it reaches the top.
+
 package payload
 
 import (

@@ -1,3 +1,6 @@
+// Types that keep what Go has no other type for: unknown fields, raw values, extensions, bytes as keys
+// and typed blobs. What they hold is written as it is.
+
 package payload
 
 import "slices"

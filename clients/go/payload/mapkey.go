@@ -1,3 +1,5 @@
+// Keys of maps, which have one order whatever Go's maps do, and the encoding of maps.
+
 package payload
 
 import (

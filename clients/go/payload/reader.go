@@ -1,3 +1,6 @@
+// Reading msgpack from a slice, with everything bounded by the slice. It fails with the offset of the
+// value that is wrong.
+
 package payload
 
 import (

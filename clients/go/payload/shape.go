@@ -1,3 +1,6 @@
+// Shapes: what a Go type is as a payload. They are read from a type once and are the plan by which its
+// values are encoded and decoded; a type that cannot be a payload fails here, before any value is seen.
+
 package payload
 
 import (

@@ -1,3 +1,5 @@
+// Struct tags: their grammar, and the names of fields that give none.
+
 package payload
 
 import (

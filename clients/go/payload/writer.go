@@ -1,11 +1,13 @@
+// Writing msgpack: values appended to a slice, each in its shortest form. Lengths are at most 32 bits,
+// which the callers see to.
+
 package payload
 
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
 )
-
-// Msgpack values, each in its shortest form, appended to a slice.
 
 func appendNil(b []byte) []byte { return append(b, 0xc0) }
 
@@ -53,19 +55,19 @@ const (
 )
 
 func appendFloat32(b []byte, f float32) []byte {
-	bits := math.Float32bits(f)
+	pattern := math.Float32bits(f)
 	if f != f {
-		bits = nan32
+		pattern = nan32
 	}
-	return binary.BigEndian.AppendUint32(append(b, 0xca), bits)
+	return binary.BigEndian.AppendUint32(append(b, 0xca), pattern)
 }
 
 func appendFloat64(b []byte, f float64) []byte {
-	bits := math.Float64bits(f)
+	pattern := math.Float64bits(f)
 	if f != f {
-		bits = nan64
+		pattern = nan64
 	}
-	return binary.BigEndian.AppendUint64(append(b, 0xcb), bits)
+	return binary.BigEndian.AppendUint64(append(b, 0xcb), pattern)
 }
 
 // appendLength appends a length of at most 32 bits behind one of three markers. A marker of 0 does not
@@ -106,12 +108,11 @@ func appendMap(b []byte, count int) []byte {
 }
 
 func appendExt(b []byte, ext Ext) []byte {
-	switch len(ext.Data) {
+	switch size := len(ext.Data); size {
 	case 1, 2, 4, 8, 16:
-		marker := map[int]byte{1: 0xd4, 2: 0xd5, 4: 0xd6, 8: 0xd7, 16: 0xd8}[len(ext.Data)]
-		b = append(b, marker)
+		b = append(b, 0xd4+byte(bits.TrailingZeros(uint(size))))
 	default:
-		b = appendLength(b, len(ext.Data), 0xc7, 0xc8, 0xc9)
+		b = appendLength(b, size, 0xc7, 0xc8, 0xc9)
 	}
 	return append(append(b, byte(ext.Type)), ext.Data...)
 }

@@ -1,3 +1,5 @@
+// From Go types to a bundle: the shapes of registered types as descriptors, put over an earlier bundle.
+
 package registry
 
 import (

@@ -1,3 +1,6 @@
+// Descriptors: what one version of a type says about a tag. Whether the names in them resolve is for the
+// history to say.
+
 package registry
 
 import "slices"

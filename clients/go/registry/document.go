@@ -1,3 +1,6 @@
+// A bundle's document: JSON that has the shape of a bundle, every descriptor read. Nothing here looks at
+// what was published before.
+
 package registry
 
 import (

@@ -1,3 +1,6 @@
+// Evolution: what a bundle may add to what is known. Every rule of the server is here, and tests compare
+// the verdicts.
+
 package registry
 
 import (
@@ -161,7 +164,8 @@ func (h *typeHistory) add(v *version) error {
 	for _, field := range v.fields {
 		live[field.tag] = true
 		if retired := h.tags[field.tag].retired; retired != nil {
-			return conflict("type %s version %d tag %d was retired in version %d by bundle `%s`: tags are never reused", v.typeID, v.number, field.tag, retired.number, retired.bundle)
+			return conflict("type %s version %d tag %d was retired in version %d by bundle `%s`: tags are never reused",
+				v.typeID, v.number, field.tag, retired.number, retired.bundle)
 		}
 		if err := h.freeze(v, field); err != nil {
 			return err
@@ -189,7 +193,8 @@ func (h *typeHistory) freeze(v *version, field field) error {
 	case !seen || known.frozen == nil && field.frozen != nil:
 		h.tags[field.tag] = tagHistory{frozen: field.frozen, bundle: v.bundle, retired: known.retired}
 	case field.frozen != nil && !reflect.DeepEqual(known.frozen, field.frozen):
-		return conflict("type %s version %d tag %d is %s and was %s in bundle `%s`: allocate a new tag", v.typeID, v.number, field.tag, compact(field.frozen), compact(known.frozen), known.bundle)
+		return conflict("type %s version %d tag %d is %s and was %s in bundle `%s`: allocate a new tag",
+			v.typeID, v.number, field.tag, compact(field.frozen), compact(known.frozen), known.bundle)
 	}
 	return nil
 }

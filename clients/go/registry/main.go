@@ -1,3 +1,5 @@
+// The program that keeps a committed bundle in step with the types. A refused bundle never touches the file.
+
 package registry
 
 import (

@@ -1,3 +1,5 @@
+// Bundles as text: one form for one content, made for reading diffs.
+
 package registry
 
 import (

@@ -1,3 +1,5 @@
+// Why a bundle is refused: the kinds are the server's, and so are the words.
+
 package registry
 
 import (

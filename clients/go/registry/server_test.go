@@ -1,9 +1,7 @@
 package registry
 
 import (
-	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,59 +9,18 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"turnkeep.dev/go/internal/realserver"
 )
 
-// startTimeout bounds how long a server may take to say where it listens.
-const startTimeout = 30 * time.Second
-
-// startServer starts a real server on a directory of its own and gives its HTTP address. It ends with
-// the test.
+// startServer starts a real server that ends with the test, and gives its HTTP address.
 func startServer(t *testing.T) string {
 	t.Helper()
-	binary := os.Getenv("TURNKEEP_BIN")
-	if binary == "" {
-		t.Fatal("TURNKEEP_BIN is not set: run ./x test, or set it to the path of the turnkeep binary")
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	server := exec.CommandContext(ctx, binary, "up", "--no-auth", "--data", t.TempDir(), "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--durability", "os")
-	server.Stderr = os.Stderr
-	stdout, err := server.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cancel()
-		server.Wait() // it was killed
-	})
-	address := make(chan string, 1)
-	go announce(stdout, address)
-	select {
-	case found, ok := <-address:
-		if ok {
-			return found
-		}
-	case <-time.After(startTimeout):
-	}
-	t.Fatal("the server did not say where it listens")
-	return ""
-}
-
-// announce passes on the address that the server prints, and reads on so that it is never blocked.
-func announce(stdout io.Reader, address chan<- string) {
-	defer close(address)
-	for lines := bufio.NewScanner(stdout); lines.Scan(); {
-		if found, ok := strings.CutPrefix(lines.Text(), "HTTP:"); ok {
-			address <- strings.TrimSpace(found)
-		}
-	}
+	return realserver.Start(t, "--no-auth", "--durability", "os").HTTP
 }
 
 var httpClient = &http.Client{Timeout: 30 * time.Second}

@@ -1,3 +1,5 @@
+// Strict JSON, so that what is read here is what the server reads.
+
 package registry
 
 import (
