@@ -7,6 +7,6 @@ export function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefine
 		const stop = () => reject(signal.reason);
 		if (signal.aborted) return stop();
 		signal.addEventListener("abort", stop, { once: true });
-		promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+		promise.finally(() => signal.removeEventListener("abort", stop)).then(resolve, reject);
 	});
 }

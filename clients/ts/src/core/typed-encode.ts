@@ -101,10 +101,19 @@ class Encoder {
 		out.int(2);
 		out.int(version);
 		out.int(3);
-		if (bytes instanceof Uint8Array) return out.bin(bytes);
-		const inner = new MsgpackWriter();
-		this.record(inner, this.registry.version(id, version), data as TypedRecord, step(place, ".data"));
-		out.bin(inner.bytes());
+		out.bin(bytes instanceof Uint8Array ? bytes : this.#inner({ id, version }, data, step(place, ".data")));
+	}
+
+	#inner(
+		type: { readonly id: string; readonly version: number },
+		data: TypedValue | undefined,
+		place: Place,
+	): Uint8Array {
+		const version = this.registry.version(type.id, type.version);
+		if (data === undefined || !isRecord(data)) throw wrong(place, "an object by field names", data);
+		const out = new MsgpackWriter();
+		this.record(out, version, data, place);
+		return out.bytes();
 	}
 }
 

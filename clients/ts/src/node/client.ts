@@ -119,7 +119,7 @@ export class Client implements Caller {
 	readonly gate: Gate;
 	#current: Connection | null = null;
 	#dialling: Promise<Connection> | null = null;
-	#isClosed = false;
+	readonly #closing = new AbortController();
 
 	/** @internal */
 	constructor(
@@ -231,7 +231,7 @@ export class Client implements Caller {
 
 	/** Ends the connection. Whatever still waits is rejected with a `LostError` whose reason is `closed`. */
 	close(): void {
-		this.#isClosed = true;
+		this.#closing.abort(new LostError("closed", "the client was closed"));
 		this.#current?.close();
 	}
 
@@ -242,7 +242,7 @@ export class Client implements Caller {
 
 	/** @internal The live connection, dialled once for all who find that there is none. */
 	connection(): Promise<Connection> {
-		if (this.#isClosed) return Promise.reject(closed());
+		if (this.#closing.signal.aborted) return Promise.reject(this.#closing.signal.reason);
 		if (this.live !== null) return Promise.resolve(this.live);
 		this.#dialling ??= this.#dial().finally(() => {
 			this.#dialling = null;
@@ -251,12 +251,9 @@ export class Client implements Caller {
 	}
 
 	async #dial(): Promise<Connection> {
-		const connection = await dial(this.address, this.options);
-		if (this.#isClosed) {
-			connection.close();
-			throw closed();
-		}
+		const connection = await dial(this.address, this.options, this.#closing.signal);
 		this.#current = connection;
+		if (this.#closing.signal.aborted) connection.close();
 		return connection;
 	}
 
@@ -302,10 +299,6 @@ export class Client implements Caller {
 		if (bytes > max) return Promise.reject(new TooLargeError(bytes, max));
 		return call(this, { codec, request, answer, repeat, bytes, signal });
 	}
-}
-
-function closed(): LostError {
-	return new LostError("closed", "the client was closed");
 }
 
 /** The wire's form of what is to be appended. Hashes the payload unless the caller did. */

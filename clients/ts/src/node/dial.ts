@@ -2,7 +2,7 @@
 
 import { connect as connectTcp, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { ConnectError, type LostError, ProtocolError, TurnkeepError } from "../core/errors.js";
+import { ConnectError, LostError, ProtocolError, TurnkeepError } from "../core/errors.js";
 import { type Frame, MsgType } from "../wire/frame.js";
 import { hello } from "../wire/requests.js";
 import { session } from "../wire/responses.js";
@@ -30,14 +30,17 @@ export function parseAddress(text: string): Address {
 	return { host, port };
 }
 
-/** Connects and introduces the client. Rejects with a {@link TurnkeepError}. */
-export function dial(address: Address, options: ResolvedOptions): Promise<Connection> {
+/** Connects and introduces the client, until the signal is aborted. Rejects with a {@link TurnkeepError}. */
+export function dial(address: Address, options: ResolvedOptions, signal: AbortSignal): Promise<Connection> {
 	const name = `${address.host}:${address.port}`;
 	return new Promise((resolve, reject) => {
 		const socket = openSocket(address, options);
 		const timer = setTimeout(() => fail(new Error("no connection in time")), options.connectTimeoutMs);
+		const stop = () => fail(signal.reason as Error);
+		signal.addEventListener("abort", stop, { once: true });
 		const fail = (cause: Error) => {
 			clearTimeout(timer);
+			signal.removeEventListener("abort", stop);
 			socket.removeListener("error", fail);
 			socket.on("error", () => undefined).destroy();
 			reject(explain(name, cause));
@@ -49,6 +52,7 @@ export function dial(address: Address, options: ResolvedOptions): Promise<Connec
 			greet(connection, options).then(
 				() => {
 					clearTimeout(timer);
+					signal.removeEventListener("abort", stop);
 					resolve(connection);
 				},
 				(error: Error) => {
@@ -90,7 +94,7 @@ function greet(connection: Connection, { token, tag }: ResolvedOptions): Promise
 
 /** A server's refusal and a server that is none are told as they are; the rest is a failure to connect. */
 function explain(name: string, cause: Error): Error {
-	if (cause instanceof ProtocolError) return cause;
+	if (cause instanceof ProtocolError || (cause instanceof LostError && cause.reason === "closed")) return cause;
 	if (cause instanceof TurnkeepError && "status" in cause) return cause;
 	return new ConnectError(`cannot connect to ${name}: ${cause.message}`, { cause });
 }

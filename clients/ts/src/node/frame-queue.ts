@@ -29,7 +29,7 @@ export class FrameQueue implements Waiter {
 
 	onFrame(frame: Frame): void {
 		if (this.#end !== null) return;
-		if (this.#frames.length > 0 && !this.#hasRoom(frame.bytes)) {
+		if (!this.#hasRoom(frame.bytes)) {
 			this.#finish("stopped");
 			this.onOverrun();
 			return;
@@ -74,8 +74,10 @@ export class FrameQueue implements Waiter {
 		});
 	}
 
+	/** The acceptance before the first event has no bytes, and must not keep that event out. */
 	#hasRoom(bytes: number): boolean {
-		return this.#frames.length < this.eventsMax && this.#bytes + bytes <= this.bytesMax;
+		const fits = this.#bytes === 0 || this.#bytes + bytes <= this.bytesMax;
+		return fits && this.#frames.length <= this.eventsMax;
 	}
 
 	#finish(end: QueueEnd): void {

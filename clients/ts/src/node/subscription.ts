@@ -112,7 +112,7 @@ export class Subscription implements AsyncIterableIterator<Delivery> {
 		this.#after ??= await this.#endOfFeed();
 		const connection = await orAborted(this.client.connection(), this.options.signal);
 		const { subscriptionEventsMax, subscriptionBytesMax } = this.client.options;
-		const queue: FrameQueue = new FrameQueue(subscriptionEventsMax + 1, subscriptionBytesMax, () =>
+		const queue: FrameQueue = new FrameQueue(subscriptionEventsMax, subscriptionBytesMax, () =>
 			connection.cancel(reqId),
 		);
 		const reqId = connection.send(subscribe, this.#request(this.#after), queue);
