@@ -1,0 +1,64 @@
+/**
+ * Undoes the compression of payloads that are kept as zstd, within bounds.
+ *
+ * The declared length is the bound: a frame that asks for a larger window or gives more bytes is refused before
+ * memory is spent on it. Any fault is a {@link PayloadError}.
+ */
+
+import { Decompress } from "fzstd";
+import { PayloadError } from "./errors.js";
+
+/** Windows up to this are legal whatever the payload's length. */
+const WINDOW_BYTES_MAX = 8 << 20;
+const MAGIC = 0xfd2fb528;
+/** The least that a frame header takes. */
+const HEADER_BYTES_MIN = 6;
+
+/** The `length` bytes that one zstd frame holds. */
+export function decompressZstd(frame: Uint8Array, length: number): Uint8Array {
+	checkHeader(frame, Math.max(length, WINDOW_BYTES_MAX));
+	const out = new Uint8Array(length);
+	let at = 0;
+	const decoder = new Decompress((chunk) => {
+		if (at + chunk.length > length)
+			throw new PayloadError("compression", `a zstd frame gives more than the ${length} bytes it declared`);
+		out.set(chunk, at);
+		at += chunk.length;
+	});
+	try {
+		decoder.push(frame, true);
+	} catch (cause) {
+		if (cause instanceof PayloadError) throw cause;
+		throw new PayloadError("compression", "a payload does not decompress", { cause });
+	}
+	if (at !== length)
+		throw new PayloadError("compression", `a zstd frame gives ${at} bytes, not the ${length} it declared`);
+	return out;
+}
+
+/** Refuses what is no zstd frame or wants a window over `max`, as the decoder would allocate it at once. */
+function checkHeader(frame: Uint8Array, max: number): void {
+	const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);
+	if (frame.length < HEADER_BYTES_MIN || view.getUint32(0, true) !== MAGIC) {
+		throw new PayloadError("compression", "a payload that should be zstd is no zstd frame");
+	}
+	const window = windowBytes(view);
+	if (window > max)
+		throw new PayloadError("compression", `a zstd frame wants a window of ${window} bytes, over the limit of ${max}`);
+}
+
+function windowBytes(view: DataView): number {
+	const descriptor = view.getUint8(4);
+	const isSingleSegment = (descriptor & 0x20) !== 0;
+	if (!isSingleSegment) {
+		const base = 2 ** (10 + (view.getUint8(5) >> 3));
+		return base + (base / 8) * (view.getUint8(5) & 7);
+	}
+	// The window is the content: its size stands behind the dictionary's id.
+	const at = 5 + ([0, 1, 2, 4][descriptor & 3] as number);
+	const sizeBytes = 1 << (descriptor >> 6);
+	if (view.byteLength < at + sizeBytes) throw new PayloadError("compression", "a zstd frame ends within its header");
+	if (sizeBytes === 1) return view.getUint8(at);
+	if (sizeBytes === 2) return view.getUint16(at, true) + 256;
+	return sizeBytes === 4 ? view.getUint32(at, true) : Number(view.getBigUint64(at, true));
+}

@@ -1,0 +1,163 @@
+/**
+ * One request from its making to its end, through as many tries as are safe.
+ *
+ * It waits for room, for a connection, for the answer, and between tries. Invariants: its promise settles exactly
+ * once; when it does, the call is nowhere any more: not in the gate's line, not among a connection's waiters, no
+ * timer, no abort listener. A request that is lost is repeated only where repeating cannot do harm.
+ */
+
+import { Backoff } from "../core/backoff.js";
+import { isRetryable, LostError, OutcomeUnknownError, ServerError, type TurnkeepError } from "../core/errors.js";
+import type { Frame } from "../wire/frame.js";
+import type { RequestCodec } from "../wire/requests.js";
+import type { ResponseCodec } from "../wire/responses.js";
+import { readAnswer } from "./answer.js";
+import type { Connection, Waiter } from "./connection.js";
+import type { Gate } from "./gate.js";
+import type { ResolvedOptions } from "./options.js";
+
+/** Whether a request may be sent again when nobody knows what came of it. */
+export type Repeat = "safe" | "unsafe";
+
+/** What is asked, how, and how the answer is read. */
+export interface Question<Request, Answer> {
+	readonly codec: RequestCodec<Request>;
+	readonly request: Request;
+	readonly answer: ResponseCodec<Answer>;
+	readonly repeat: Repeat;
+	/** The size of what may be large in the request. */
+	readonly bytes: number;
+	readonly signal: AbortSignal | undefined;
+}
+
+/** What a call needs of its client. */
+export interface Caller {
+	readonly options: ResolvedOptions;
+	readonly gate: Gate;
+	/** The live connection, if there is one. */
+	readonly live: Connection | null;
+	/** The live connection, dialled if there is none. */
+	connection(): Promise<Connection>;
+}
+
+/** Asks, again and again while that is safe and may help. */
+export function call<Request, Answer>(caller: Caller, question: Question<Request, Answer>): Promise<Answer> {
+	return new Promise((resolve, reject) => {
+		new Call(caller, question, resolve, reject).start();
+	});
+}
+
+class Call<Request, Answer> implements Waiter {
+	readonly isReply = true;
+	#backoff: Backoff | null = null;
+	/** Undoes whatever the call waits for right now. */
+	#giveUp: () => void = () => undefined;
+	#isSettled = false;
+
+	constructor(
+		private readonly caller: Caller,
+		private readonly question: Question<Request, Answer>,
+		private readonly resolve: (answer: Answer) => void,
+		private readonly reject: (error: unknown) => void,
+	) {}
+
+	start(): void {
+		const { signal } = this.question;
+		if (signal?.aborted) {
+			this.#settle(() => this.reject(signal.reason));
+			return;
+		}
+		signal?.addEventListener("abort", this.#onAbort, { once: true });
+		this.#try();
+	}
+
+	onFrame(frame: Frame): void {
+		this.caller.gate.leave(this.question.bytes);
+		const { codec, answer } = this.question;
+		let value: Answer;
+		try {
+			value = readAnswer(frame, codec.msgType, answer);
+		} catch (error) {
+			this.#failed(this.#explain(error));
+			return;
+		}
+		this.#settle(() => this.resolve(value));
+	}
+
+	onLost(error: LostError): void {
+		this.caller.gate.leave(this.question.bytes);
+		this.#failed(this.#explain(error));
+	}
+
+	#try(): void {
+		const { gate } = this.caller;
+		if (gate.tryEnter(this.question.bytes)) this.#connect();
+		else this.#giveUp = gate.lineUp(this.question.bytes, () => this.#connect());
+	}
+
+	/** Has room from here on, and gives it back with the answer. */
+	#connect(): void {
+		const { live } = this.caller;
+		if (live !== null) {
+			this.#send(live);
+			return;
+		}
+		let isWanted = true;
+		this.#giveUp = () => {
+			isWanted = false;
+			this.caller.gate.leave(this.question.bytes);
+		};
+		this.caller.connection().then(
+			(connection) => isWanted && this.#send(connection),
+			(error) => {
+				if (!isWanted) return;
+				this.caller.gate.leave(this.question.bytes);
+				this.#failed(error);
+			},
+		);
+	}
+
+	#send(connection: Connection): void {
+		try {
+			const reqId = connection.send(this.question.codec, this.question.request, this);
+			this.#giveUp = () => {
+				connection.abandon(reqId);
+				this.caller.gate.leave(this.question.bytes);
+			};
+		} catch (error) {
+			this.caller.gate.leave(this.question.bytes);
+			this.#failed(error);
+		}
+	}
+
+	/** Tries again after a pause, or gives the error to the caller. */
+	#failed(error: unknown): void {
+		this.#backoff ??= new Backoff(this.caller.options.retry);
+		const pause = isRetryable(error) ? this.#backoff.next() : undefined;
+		if (pause === undefined) {
+			this.#settle(() => this.reject(error));
+			return;
+		}
+		const timer = setTimeout(() => this.#try(), pause);
+		this.#giveUp = () => clearTimeout(timer);
+	}
+
+	/** What the caller should see of an error after sending. An unavailable server may have kept a write. */
+	#explain(error: unknown): unknown {
+		const isUnknown = error instanceof LostError || (error instanceof ServerError && error.status === 503);
+		if (!isUnknown || this.question.repeat === "safe") return error;
+		return new OutcomeUnknownError(error as TurnkeepError);
+	}
+
+	readonly #onAbort = (): void => {
+		this.#giveUp();
+		this.#settle(() => this.reject(this.question.signal?.reason));
+	};
+
+	#settle(how: () => void): void {
+		if (this.#isSettled) return;
+		this.#isSettled = true;
+		this.question.signal?.removeEventListener("abort", this.#onAbort);
+		how();
+	}
+}

@@ -1,0 +1,337 @@
+/**
+ * The client of the binary protocol: every verb, many callers on one connection, safe repetition.
+ *
+ * A request that is lost is repeated only where repeating cannot do harm: reads, writes that are idempotent by
+ * their content, and writes with an idempotency key. For the others the caller gets an `OutcomeUnknownError`.
+ * Requests leave in the order in which they were made; those that had to be repeated may change places.
+ */
+
+import { type BlobHash, hashOf, verifyHash } from "../core/blob-hash.js";
+import { LostError, TooLargeError } from "../core/errors.js";
+import * as requests from "../wire/requests.js";
+import type { ResponseCodec } from "../wire/responses.js";
+import * as responses from "../wire/responses.js";
+import { MSGPACK, type Turn, type TurnContent, type TypeRef } from "../wire/turns.js";
+import { type Caller, call, type Repeat } from "./call.js";
+import type { Connection } from "./connection.js";
+import { type Address, dial, parseAddress } from "./dial.js";
+import { Gate } from "./gate.js";
+import { history } from "./history.js";
+import type { ContextId, Position, TurnId } from "./ids.js";
+import { type ClientOptions, type ResolvedOptions, resolveOptions } from "./options.js";
+import { verifyTurn } from "./payload-of.js";
+import { Subscription } from "./subscription.js";
+
+const NO_KEY = new Uint8Array(0);
+const LIMIT_DEFAULT = 64;
+
+/** What every call takes. */
+export interface CallOptions {
+	/** Gives up waiting. A write that was sent may still be carried out. */
+	readonly signal?: AbortSignal;
+}
+
+/** An idempotency key; text is taken as its UTF-8 bytes, as over HTTP. */
+export type IdempotencyKey = string | Uint8Array;
+
+/** A turn to append. */
+export interface NewTurn {
+	/** Its declared type. */
+	readonly type: TypeRef;
+	/** Its payload, uncompressed; it must not change until the append is settled. */
+	readonly payload: Uint8Array;
+	/** The payload's encoding; msgpack unless given. */
+	readonly encoding?: number;
+	/** The payload's hash, for a caller that has it; the server refuses a wrong one. */
+	readonly hash?: BlobHash;
+}
+
+/** Where and how to append. */
+export interface AppendOptions {
+	/** The context. */
+	readonly contextId: ContextId;
+	/** The turn to append to; the context's head unless given. */
+	readonly parentId?: TurnId;
+	/** Makes the request safe to repeat; its scope is the context. */
+	readonly key?: IdempotencyKey;
+	/** The head that the context must have; null if it must be empty. */
+	readonly expectedHead?: TurnId | null;
+}
+
+/** An append of one turn. */
+export interface Append extends AppendOptions, NewTurn {
+	/** The root of a filesystem tree that the server has. */
+	readonly fsRoot?: BlobHash;
+}
+
+/** An append of 1 to 1024 turns, each the child of the one before; all or none. */
+export interface BatchAppend extends AppendOptions {
+	/** The turns, first one first. */
+	readonly turns: readonly NewTurn[];
+}
+
+/** How turns are read. */
+export interface ReadOptions extends CallOptions {
+	/** With payloads; true unless given. */
+	readonly payload?: boolean;
+	/** Payloads in the form in which they are kept, perhaps zstd: see `payloadOf`. */
+	readonly stored?: boolean;
+	/** With `createdAt` and `fsRoot`. */
+	readonly details?: boolean;
+}
+
+/** How a page of turns is read. */
+export interface PageOptions extends ReadOptions {
+	/** At most so many turns; 64 unless given, cut to what the server allows. */
+	readonly limit?: number;
+}
+
+/** What to follow, and from where. */
+export interface SubscribeOptions extends ReadOptions {
+	/** The context; all of them unless given. */
+	readonly contextId?: ContextId;
+	/** Follows what comes after this position; 0n replays everything, without it only new appends come. */
+	readonly after?: Position;
+}
+
+/** Connects to a server's binary port, such as `127.0.0.1:9009`, and introduces itself. Tries once. */
+export async function connect(address: string, options: ClientOptions & CallOptions = {}): Promise<Client> {
+	const { signal, ...rest } = options;
+	signal?.throwIfAborted();
+	const client = new Client(parseAddress(address), resolveOptions(rest));
+	const giveUp = () => client.close();
+	signal?.addEventListener("abort", giveUp, { once: true });
+	try {
+		await client.connection();
+	} catch (error) {
+		client.close();
+		signal?.throwIfAborted();
+		throw error;
+	} finally {
+		signal?.removeEventListener("abort", giveUp);
+	}
+	return client;
+}
+
+/** A client of one server. Made by {@link connect}. */
+export class Client implements Caller {
+	/** @internal */
+	readonly gate: Gate;
+	#current: Connection | null = null;
+	#dialling: Promise<Connection> | null = null;
+	readonly #closing = new AbortController();
+
+	/** @internal */
+	constructor(
+		private readonly address: Address,
+		/** @internal */
+		readonly options: ResolvedOptions,
+	) {
+		this.gate = new Gate(options.inFlightMax, options.inFlightBytesMax);
+	}
+
+	/** Creates a context, empty or from a turn. With a key it is repeated safely. */
+	createContext(
+		create: { readonly base?: TurnId; readonly key?: IdempotencyKey } & CallOptions = {},
+	): Promise<responses.ContextHead> {
+		const request = { base: create.base ?? null, ...optionalKey(create.key) };
+		return this.#write(requests.createContext, request, responses.contextHead, create);
+	}
+
+	/** Forks a context from a turn. With a key it is repeated safely. */
+	forkContext(
+		fork: { readonly base: TurnId; readonly key?: IdempotencyKey } & CallOptions,
+	): Promise<responses.ContextHead> {
+		const request = { base: fork.base, ...optionalKey(fork.key) };
+		return this.#write(requests.forkContext, request, responses.contextHead, fork);
+	}
+
+	/** Where a context's head stands. */
+	head(contextId: ContextId, options?: CallOptions): Promise<responses.ContextHead> {
+		return this.#ask(requests.getHead, contextId, responses.contextHead, options);
+	}
+
+	/** Appends a turn and waits until it is durable. With a key it is repeated safely. */
+	append(append: Append, options?: CallOptions): Promise<responses.TurnAck> {
+		const turn = contentOf(append);
+		const request = {
+			...target(append),
+			turn,
+			...(append.fsRoot === undefined ? {} : { fsRoot: append.fsRoot }),
+		};
+		const bytes = turn.payload.length;
+		return this.#write(requests.appendTurn, request, responses.turnAck, { ...options, key: append.key, bytes });
+	}
+
+	/** Appends turns, all or none. With a key it is repeated safely. */
+	appendBatch(append: BatchAppend, options?: CallOptions): Promise<responses.BatchAck> {
+		const turns = append.turns.map(contentOf);
+		const bytes = turns.reduce((sum, turn) => sum + turn.payload.length, 0);
+		const request = { ...target(append), turns };
+		return this.#write(requests.appendBatch, request, responses.batchAck, { ...options, key: append.key, bytes });
+	}
+
+	/** The turns nearest to the head, oldest first. */
+	last(contextId: ContextId, options: PageOptions = {}): Promise<readonly Turn[]> {
+		return this.#page(requests.getLast, { contextId, ...pageOptions(options) }, options);
+	}
+
+	/** The nearest ancestors of a turn, oldest first. The turn itself is not among them. */
+	before(contextId: ContextId, before: TurnId, options: PageOptions = {}): Promise<readonly Turn[]> {
+		return this.#page(requests.getBefore, { contextId, before, ...pageOptions(options) }, options);
+	}
+
+	/** The turns of a range of depths on the way to the head, oldest first. */
+	range(contextId: ContextId, startDepth: number, options: PageOptions = {}): Promise<readonly Turn[]> {
+		return this.#page(requests.getRange, { contextId, startDepth, ...pageOptions(options) }, options);
+	}
+
+	/** All turns of a context from its head back to its root, newest first, fetched a page at a time. */
+	history(
+		contextId: ContextId,
+		options: ReadOptions & { readonly pageTurns?: number } = {},
+	): AsyncGenerator<Turn, void, void> {
+		return history(this, contextId, options);
+	}
+
+	/** A blob's uncompressed bytes. */
+	async blob(hash: BlobHash, options?: CallOptions): Promise<Uint8Array> {
+		const bytes = await this.#ask(requests.getBlob, hash, responses.blob, options);
+		if (this.options.verifyReads) verifyHash(hash, bytes);
+		return bytes;
+	}
+
+	/** Keeps a blob; gives its hash and whether it was new. */
+	putBlob(bytes: Uint8Array, options?: CallOptions): Promise<responses.BlobAck> {
+		const request = { hash: hashOf(bytes), bytes };
+		return this.#ask(requests.putBlob, request, responses.blobAck, { ...options, bytes: bytes.length });
+	}
+
+	/** Which of these blobs the server has, in the order of the question. */
+	hasBlobs(hashes: readonly BlobHash[], options?: CallOptions): Promise<readonly boolean[]> {
+		return this.#ask(requests.hasBlobs, hashes, responses.blobsPresent, options);
+	}
+
+	/** Sets a turn's filesystem root, once and for all. */
+	async attachFs(turnId: TurnId, root: BlobHash, options?: CallOptions): Promise<void> {
+		await this.#ask(requests.attachFs, { turnId, root }, responses.attachedFs, options);
+	}
+
+	/** Publishes a registry bundle, as JSON text or as an object; gives whether it was new. */
+	putBundle(bundle: string | { readonly bundle_id: string }, options?: CallOptions): Promise<boolean> {
+		const id = (typeof bundle === "string" ? (JSON.parse(bundle) as { bundle_id: string }) : bundle).bundle_id;
+		const json = Buffer.from(typeof bundle === "string" ? bundle : JSON.stringify(bundle));
+		return this.#ask(requests.putBundle, { id, json }, responses.bundleWasNew, { ...options, bytes: json.length });
+	}
+
+	/** Follows appends. It connects when its first event is awaited, and again after every loss. */
+	subscribe(options: SubscribeOptions = {}): Subscription {
+		return new Subscription(this, options);
+	}
+
+	/** Ends the connection. Whatever still waits is rejected with a `LostError` whose reason is `closed`. */
+	close(): void {
+		this.#closing.abort(new LostError("closed", "the client was closed"));
+		this.#current?.close();
+	}
+
+	/** @internal */
+	get live(): Connection | null {
+		return this.#current?.lost === null ? this.#current : null;
+	}
+
+	/** @internal The live connection, dialled once for all who find that there is none. */
+	connection(): Promise<Connection> {
+		if (this.#closing.signal.aborted) return Promise.reject(this.#closing.signal.reason);
+		if (this.live !== null) return Promise.resolve(this.live);
+		this.#dialling ??= this.#dial().finally(() => {
+			this.#dialling = null;
+		});
+		return this.#dialling;
+	}
+
+	async #dial(): Promise<Connection> {
+		const connection = await dial(this.address, this.options, this.#closing.signal);
+		this.#current = connection;
+		if (this.#closing.signal.aborted) connection.close();
+		return connection;
+	}
+
+	async #page<Request extends requests.GetLast>(
+		codec: requests.RequestCodec<Request>,
+		request: Request,
+		options: ReadOptions,
+	): Promise<readonly Turn[]> {
+		const turns = await this.#ask(codec, request, responses.turnPage(request.details), options);
+		if (this.options.verifyReads && request.payload) turns.forEach(verifyTurn);
+		return turns;
+	}
+
+	/** Asks what may be repeated: the second time changes nothing. */
+	#ask<Request, Answer>(
+		codec: requests.RequestCodec<Request>,
+		request: Request,
+		answer: ResponseCodec<Answer>,
+		options: CallOptions & { readonly bytes?: number } = {},
+	): Promise<Answer> {
+		return this.#call(codec, request, answer, "safe", options);
+	}
+
+	/** Asks what may be repeated only with a key. */
+	#write<Request, Answer>(
+		codec: requests.RequestCodec<Request>,
+		request: Request,
+		answer: ResponseCodec<Answer>,
+		options: CallOptions & { readonly key?: IdempotencyKey | undefined; readonly bytes?: number },
+	): Promise<Answer> {
+		const repeat = options.key === undefined || options.key.length === 0 ? "unsafe" : "safe";
+		return this.#call(codec, request, answer, repeat, options);
+	}
+
+	#call<Request, Answer>(
+		codec: requests.RequestCodec<Request>,
+		request: Request,
+		answer: ResponseCodec<Answer>,
+		repeat: Repeat,
+		{ signal, bytes = 0 }: CallOptions & { readonly bytes?: number },
+	): Promise<Answer> {
+		const max = this.options.requestBytesMax;
+		if (bytes > max) return Promise.reject(new TooLargeError(bytes, max));
+		return call(this, { codec, request, answer, repeat, bytes, signal });
+	}
+}
+
+/** The wire's form of what is to be appended. Hashes the payload unless the caller did. */
+function contentOf(turn: NewTurn): TurnContent {
+	return {
+		type: turn.type,
+		encoding: turn.encoding ?? MSGPACK,
+		compression: "none",
+		uncompressedLength: turn.payload.length,
+		hash: turn.hash ?? hashOf(turn.payload),
+		payload: turn.payload,
+	};
+}
+
+function target(append: AppendOptions): requests.AppendTarget {
+	const { contextId, parentId = null, key, expectedHead } = append;
+	const base = { contextId, parentId, key: key === undefined ? NO_KEY : keyBytes(key) };
+	return expectedHead === undefined ? base : { ...base, expectedHead };
+}
+
+function optionalKey(key: IdempotencyKey | undefined): { key?: Uint8Array } {
+	return key === undefined || key.length === 0 ? {} : { key: keyBytes(key) };
+}
+
+function keyBytes(key: IdempotencyKey): Uint8Array {
+	return typeof key === "string" ? Buffer.from(key) : key;
+}
+
+/** What a read asks for, with everything decided. */
+export function itemOptions({ payload = true, stored = false, details = false }: ReadOptions): requests.ItemOptions {
+	return { payload, stored, details };
+}
+
+function pageOptions(options: PageOptions): requests.ItemOptions & { readonly limit: number } {
+	return { limit: options.limit ?? LIMIT_DEFAULT, ...itemOptions(options) };
+}

@@ -1,0 +1,191 @@
+/**
+ * One live connection: the socket, the outbox through which callers reach it, and who waits for which answer.
+ *
+ * A caller's frame is written straight into the outbox; whatever has gathered within one turn of the event loop
+ * leaves with one write, and while that write is under way the next gathers. Invariant: a waiter gets its answer
+ * or learns why the connection ended, never both. After the end nothing can be sent: a connection is never
+ * revived, the client dials a new one.
+ */
+
+import type { Socket } from "node:net";
+import { LostError, ProtocolError, TooLargeError } from "../core/errors.js";
+import { ByteWriter } from "../wire/bytes.js";
+import { type Frame, FrameGatherer, HEADER_BYTES, MsgType } from "../wire/frame.js";
+import { cancel, type RequestCodec, writeRequest } from "../wire/requests.js";
+import { failure, serverError } from "../wire/responses.js";
+
+/** A buffer is kept for the next frames unless one made it grow beyond this. */
+const SPARE_BYTES_MAX = 1 << 20;
+const OUTBOX_BYTES = 64 << 10;
+/** Silence is looked for so many times within the time-out. */
+const SILENCE_TICKS = 4;
+
+/** Who waits for the frames with one request id. */
+export interface Waiter {
+	/** Whether one answer ends the wait; a subscription waits until it is cancelled or refused. */
+	readonly isReply: boolean;
+	/** Takes a frame. */
+	onFrame(frame: Frame): void;
+	/** Learns that no more frames come. */
+	onLost(error: LostError): void;
+}
+
+/** What a connection needs to know about its bounds. */
+export interface ConnectionBounds {
+	readonly requestBytesMax: number;
+	readonly frameBytesMax: number;
+	readonly answerTimeoutMs: number;
+}
+
+/** Takes the answer of a request that nobody waits for any more. */
+const NOBODY: Waiter = { isReply: true, onFrame: () => undefined, onLost: () => undefined };
+
+export class Connection {
+	readonly #socket: Socket;
+	readonly #bounds: ConnectionBounds;
+	readonly #gatherer: FrameGatherer;
+	readonly #waiters = new Map<bigint, Waiter>();
+	readonly #silence: NodeJS.Timeout;
+	#outbox = new ByteWriter(OUTBOX_BYTES);
+	#spare: ByteWriter | null = new ByteWriter(OUTBOX_BYTES);
+	#flushIsDue = false;
+	#nextId = 1n;
+	/** How many waiters wait for one answer: the ones for which a silent server is a dead one. */
+	#replies = 0;
+	#silentTicks = 0;
+	#lost: LostError | null = null;
+
+	/** Takes over a connected socket. */
+	constructor(socket: Socket, bounds: ConnectionBounds) {
+		this.#socket = socket;
+		this.#bounds = bounds;
+		this.#gatherer = new FrameGatherer(bounds.frameBytesMax);
+		this.#silence = setInterval(() => this.#watch(), bounds.answerTimeoutMs / SILENCE_TICKS);
+		this.#silence.unref();
+		socket.setNoDelay(true);
+		socket.on("data", (piece: Buffer) => this.#receive(piece));
+		socket.on("error", (cause) => this.#end(new LostError("io", cause.message, { cause })));
+		socket.on("close", () => this.#end(new LostError("ended", "the server closed it")));
+	}
+
+	/** Why the connection has ended; null while it lives. */
+	get lost(): LostError | null {
+		return this.#lost;
+	}
+
+	/** Queues a request and gives its id. Throws if the connection has ended or the request is too large. */
+	send<T>(codec: RequestCodec<T>, request: T, waiter: Waiter): bigint {
+		if (this.#lost !== null) throw this.#lost;
+		const reqId = this.#nextId;
+		this.#write(codec, reqId, request);
+		this.#nextId += 1n;
+		this.#waiters.set(reqId, waiter);
+		if (waiter.isReply) this.#replies += 1;
+		this.#flushSoon();
+		return reqId;
+	}
+
+	/** Forgets who waits for an answer; the answer is dropped when it comes. */
+	abandon(reqId: bigint): void {
+		if (this.#waiters.has(reqId)) this.#waiters.set(reqId, NOBODY);
+	}
+
+	/** Ends a subscription. Harmless if it has ended already. */
+	cancel(reqId: bigint): void {
+		if (this.#waiters.delete(reqId) && this.#lost === null) this.send(cancel, reqId, NOBODY);
+	}
+
+	/** Ends the connection; everybody who still waits learns that this side closed it. */
+	close(): void {
+		this.#end(new LostError("closed", "the client was closed"));
+	}
+
+	#write<T>(codec: RequestCodec<T>, reqId: bigint, request: T): void {
+		const out = this.#outbox;
+		const start = out.length;
+		try {
+			writeRequest(out, codec, reqId, request);
+		} catch (error) {
+			out.truncate(start);
+			throw error;
+		}
+		const bytes = out.length - start - HEADER_BYTES;
+		if (bytes > this.#bounds.requestBytesMax) {
+			out.truncate(start);
+			throw new TooLargeError(bytes, this.#bounds.requestBytesMax);
+		}
+	}
+
+	/** Lets callers that are about to send join this write. */
+	#flushSoon(): void {
+		if (this.#flushIsDue || this.#spare === null) return;
+		this.#flushIsDue = true;
+		setImmediate(() => {
+			this.#flushIsDue = false;
+			this.#flush();
+		});
+	}
+
+	#flush(): void {
+		if (this.#lost !== null || this.#spare === null || this.#outbox.length === 0) return;
+		const full = this.#outbox;
+		this.#outbox = this.#spare;
+		this.#spare = null;
+		this.#socket.write(full.written(), () => {
+			full.truncate(0);
+			this.#spare = full.capacity > SPARE_BYTES_MAX ? new ByteWriter(OUTBOX_BYTES) : full;
+			this.#flush();
+		});
+	}
+
+	#receive(piece: Buffer): void {
+		this.#silentTicks = 0;
+		try {
+			this.#gatherer.push(piece, this.#deliver);
+		} catch (cause) {
+			if (!(cause instanceof ProtocolError)) throw cause;
+			this.#end(new LostError("frame_too_long", `the server sent ${cause.message}`, { cause }));
+		}
+	}
+
+	/** Hands a frame to whoever waits for it. A subscription that was given up may speak for a moment. */
+	readonly #deliver = (frame: Frame): void => {
+		const waiter = this.#waiters.get(frame.reqId);
+		const isError = frame.msgType === MsgType.Error;
+		if (waiter === undefined) {
+			if (isError && frame.reqId === 0n) this.#end(refusal(frame));
+			return;
+		}
+		if (waiter.isReply || isError) this.#waiters.delete(frame.reqId);
+		if (waiter.isReply) this.#replies -= 1;
+		waiter.onFrame(frame);
+	};
+
+	/** Ends the connection when requests were unanswered and not one byte came for the whole time-out. */
+	#watch(): void {
+		this.#silentTicks = this.#replies > 0 ? this.#silentTicks + 1 : 0;
+		if (this.#silentTicks <= SILENCE_TICKS) return;
+		this.#end(new LostError("silent", `no answer for ${this.#bounds.answerTimeoutMs} ms`));
+	}
+
+	#end(lost: LostError): void {
+		if (this.#lost !== null) return;
+		this.#lost = lost;
+		clearInterval(this.#silence);
+		this.#socket.destroy();
+		const waiters = [...this.#waiters.values()];
+		this.#waiters.clear();
+		this.#replies = 0;
+		for (const waiter of waiters) waiter.onLost(lost);
+	}
+}
+
+/** Why the server is about to close the connection. */
+function refusal(frame: Frame): LostError {
+	try {
+		const cause = serverError(failure.read(frame.payload));
+		return new LostError("refused", cause.message, { cause });
+	} catch (cause) {
+		return new LostError("ended", "the server closed it without a readable reason", { cause });
+	}
+}

@@ -1,0 +1,87 @@
+/**
+ * The frames of one subscription, on their way from the connection to the subscription's reader.
+ *
+ * Bounded in frames and in bytes, and the connection never waits for it: what does not fit ends the queue, and the
+ * reader, once it has taken what is there, subscribes again. Invariant: an empty queue takes any one frame, so a
+ * reader that resumes after every overrun still gets on.
+ */
+
+import type { LostError } from "../core/errors.js";
+import type { Frame } from "../wire/frame.js";
+import type { Waiter } from "./connection.js";
+
+/** Why a queue gives no more: the connection was lost, or the reader was too slow or wants no more. */
+export type QueueEnd = LostError | "stopped";
+
+export class FrameQueue implements Waiter {
+	readonly isReply = false;
+	#frames: Frame[] = [];
+	#bytes = 0;
+	#end: QueueEnd | null = null;
+	#wake: (() => void) | null = null;
+
+	/** `onOverrun` is called once, when a frame did not fit. */
+	constructor(
+		private readonly eventsMax: number,
+		private readonly bytesMax: number,
+		private readonly onOverrun: () => void,
+	) {}
+
+	onFrame(frame: Frame): void {
+		if (this.#end !== null) return;
+		if (!this.#hasRoom(frame.bytes)) {
+			this.#finish("stopped");
+			this.onOverrun();
+			return;
+		}
+		this.#frames.push(frame);
+		this.#bytes += frame.bytes;
+		this.#wake?.();
+	}
+
+	onLost(error: LostError): void {
+		this.#finish(error);
+	}
+
+	/** Takes no more; a reader that waits learns it. */
+	stop(): void {
+		this.#finish("stopped");
+	}
+
+	/** The next frame, or why there is none any more. Rejects with the signal's reason on abort. */
+	async next(signal: AbortSignal | undefined): Promise<Frame | QueueEnd> {
+		for (;;) {
+			signal?.throwIfAborted();
+			const frame = this.#frames.shift();
+			if (frame !== undefined) {
+				this.#bytes -= frame.bytes;
+				return frame;
+			}
+			if (this.#end !== null) return this.#end;
+			await this.#somethingNew(signal);
+		}
+	}
+
+	#somethingNew(signal: AbortSignal | undefined): Promise<void> {
+		return new Promise((resolve) => {
+			const wake = () => {
+				signal?.removeEventListener("abort", wake);
+				this.#wake = null;
+				resolve();
+			};
+			signal?.addEventListener("abort", wake, { once: true });
+			this.#wake = wake;
+		});
+	}
+
+	/** The acceptance before the first event has no bytes, and must not keep that event out. */
+	#hasRoom(bytes: number): boolean {
+		const fits = this.#bytes === 0 || this.#bytes + bytes <= this.bytesMax;
+		return fits && this.#frames.length <= this.eventsMax;
+	}
+
+	#finish(end: QueueEnd): void {
+		this.#end ??= end;
+		this.#wake?.();
+	}
+}

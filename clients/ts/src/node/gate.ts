@@ -1,0 +1,68 @@
+/**
+ * The bound on what is in flight: so many requests, so many bytes.
+ *
+ * Who finds no room waits in line. Invariant: nobody overtakes the line, so requests leave in the order in which
+ * they were made, and a large one is not starved by small ones.
+ */
+
+interface Waiting {
+	readonly bytes: number;
+	readonly enter: () => void;
+}
+
+export class Gate {
+	#requests = 0;
+	#bytes = 0;
+	readonly #line: Waiting[] = [];
+
+	constructor(
+		private readonly requestsMax: number,
+		private readonly bytesMax: number,
+	) {}
+
+	/** Takes room at once, if there is room and no line. */
+	tryEnter(bytes: number): boolean {
+		if (this.#line.length > 0 || !this.#hasRoom(bytes)) return false;
+		this.#take(bytes);
+		return true;
+	}
+
+	/** Calls `enter` when room was taken for it. Gives what takes the caller out of the line. */
+	lineUp(bytes: number, enter: () => void): () => void {
+		const waiting = { bytes, enter };
+		this.#line.push(waiting);
+		return () => this.#giveUp(waiting);
+	}
+
+	/** Gives room back. */
+	leave(bytes: number): void {
+		this.#requests -= 1;
+		this.#bytes -= bytes;
+		this.#admitLine();
+	}
+
+	#giveUp(waiting: Waiting): void {
+		const index = this.#line.indexOf(waiting);
+		if (index >= 0) this.#line.splice(index, 1);
+		this.#admitLine();
+	}
+
+	#admitLine(): void {
+		for (let next = this.#line[0]; next !== undefined && this.#hasRoom(next.bytes); next = this.#line[0]) {
+			this.#line.shift();
+			this.#take(next.bytes);
+			next.enter();
+		}
+	}
+
+	#take(bytes: number): void {
+		this.#requests += 1;
+		this.#bytes += bytes;
+	}
+
+	/** One request always fits, however large. */
+	#hasRoom(bytes: number): boolean {
+		if (this.#requests === 0) return true;
+		return this.#requests < this.requestsMax && this.#bytes + bytes <= this.bytesMax;
+	}
+}

@@ -1,0 +1,206 @@
+/**
+ * Little-endian fields in a buffer: a writer that grows, and a reader that never trusts a length.
+ *
+ * The reader checks every length against what is there before it takes anything; whatever does not fit is a
+ * {@link ProtocolError}. What it gives out are views of the frame, not copies.
+ */
+
+import { isUtf8 } from "node:buffer";
+import { type BlobHash, HASH_BYTES } from "../core/blob-hash.js";
+import { ProtocolError } from "../core/errors.js";
+
+const U64_MAX = 2n ** 64n - 1n;
+
+/** A buffer that frames are written into, one behind the other. */
+export class ByteWriter {
+	#buffer: Buffer;
+	#view: DataView;
+	#length = 0;
+
+	constructor(capacity: number) {
+		this.#buffer = Buffer.allocUnsafeSlow(capacity);
+		this.#view = viewOf(this.#buffer);
+	}
+
+	/** How many bytes were written. */
+	get length(): number {
+		return this.#length;
+	}
+
+	/** How many bytes it holds without growing. */
+	get capacity(): number {
+		return this.#buffer.length;
+	}
+
+	/** What was written, as a view: it changes with the next write after a {@link truncate}. */
+	written(): Buffer {
+		return this.#buffer.subarray(0, this.#length);
+	}
+
+	/** Forgets everything behind `length`. */
+	truncate(length: number): void {
+		this.#length = length;
+	}
+
+	u8(value: number): void {
+		const at = this.#take(1);
+		this.#view.setUint8(at, value);
+	}
+
+	u16(value: number): void {
+		const at = this.#take(2);
+		this.#view.setUint16(at, checked(value, 0xffff), true);
+	}
+
+	u32(value: number): void {
+		const at = this.#take(4);
+		this.#view.setUint32(at, checked(value, 0xffff_ffff), true);
+	}
+
+	u64(value: bigint): void {
+		if (value < 0n || value > U64_MAX) throw new RangeError(`${value} is no unsigned number of 64 bits`);
+		const at = this.#take(8);
+		this.#view.setBigUint64(at, value, true);
+	}
+
+	hash(hash: BlobHash): void {
+		const at = this.#take(HASH_BYTES);
+		if (this.#buffer.write(hash, at, "hex") !== HASH_BYTES) throw new TypeError(`not a blob hash: ${hash}`);
+	}
+
+	/** Bytes without their length. */
+	raw(bytes: Uint8Array): void {
+		const at = this.#take(bytes.length);
+		this.#buffer.set(bytes, at);
+	}
+
+	/** A length of 32 bits and the bytes. */
+	bytes(bytes: Uint8Array): void {
+		this.u32(bytes.length);
+		this.raw(bytes);
+	}
+
+	/** A length of 32 bits and the text as UTF-8. */
+	text(text: string): void {
+		const length = Buffer.byteLength(text);
+		this.u32(length);
+		const at = this.#take(length);
+		this.#buffer.write(text, at, "utf8");
+	}
+
+	/** Sets a number of 32 bits that was written earlier. */
+	patchU32(at: number, value: number): void {
+		this.#view.setUint32(at, value, true);
+	}
+
+	/** Makes room for `bytes` more and gives the place where they go. The buffer may be another one after it. */
+	#take(bytes: number): number {
+		const at = this.#length;
+		if (at + bytes > this.#buffer.length) this.#grow(at + bytes);
+		this.#length = at + bytes;
+		return at;
+	}
+
+	#grow(needed: number): void {
+		const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#buffer.length * 2));
+		larger.set(this.written());
+		this.#buffer = larger;
+		this.#view = viewOf(larger);
+	}
+}
+
+/** The fields of one payload, from its start to its end. */
+export class ByteReader {
+	readonly #buffer: Buffer;
+	readonly #view: DataView;
+	#at: number;
+	readonly #end: number;
+
+	/** Reads `buffer` from `start` to `end`. */
+	constructor(buffer: Buffer, start = 0, end = buffer.length) {
+		this.#buffer = buffer;
+		this.#view = viewOf(buffer);
+		this.#at = start;
+		this.#end = end;
+	}
+
+	/** How many bytes are left. */
+	get left(): number {
+		return this.#end - this.#at;
+	}
+
+	u8(): number {
+		return this.#view.getUint8(this.#take(1));
+	}
+
+	u16(): number {
+		return this.#view.getUint16(this.#take(2), true);
+	}
+
+	u32(): number {
+		return this.#view.getUint32(this.#take(4), true);
+	}
+
+	u64(): bigint {
+		return this.#view.getBigUint64(this.#take(8), true);
+	}
+
+	hash(): BlobHash {
+		const at = this.#take(HASH_BYTES);
+		return this.#buffer.toString("hex", at, at + HASH_BYTES) as BlobHash;
+	}
+
+	/** Bytes without a length before them. */
+	raw(length: number): Buffer {
+		const at = this.#take(length);
+		return this.#buffer.subarray(at, at + length);
+	}
+
+	/** A length of 32 bits and the bytes. */
+	bytes(): Buffer {
+		return this.raw(this.u32());
+	}
+
+	/** A length of 32 bits and UTF-8. */
+	text(): string {
+		return this.textOf(this.u32());
+	}
+
+	/** UTF-8 without a length before it. */
+	textOf(length: number): string {
+		const bytes = this.raw(length);
+		if (!isUtf8(bytes)) throw new ProtocolError("not_utf8", "a text is not UTF-8");
+		return bytes.toString("utf8");
+	}
+
+	/** A number that is 0 or 1. */
+	flag(value: number): boolean {
+		if (value > 1) throw new ProtocolError("bad_value", `${value} where 0 or 1 belongs`);
+		return value === 1;
+	}
+
+	/** Refuses bytes behind the last field. */
+	end(): void {
+		if (this.left > 0) throw new ProtocolError("left_over", `${this.left} bytes after the last field`);
+	}
+
+	#take(bytes: number): number {
+		const at = this.#at;
+		if (bytes > this.#end - at) {
+			throw new ProtocolError("truncated", `a field of ${bytes} bytes where ${this.#end - at} are left`);
+		}
+		this.#at = at + bytes;
+		return at;
+	}
+}
+
+function viewOf(buffer: Buffer): DataView {
+	return new DataView(buffer.buffer, buffer.byteOffset, buffer.byteLength);
+}
+
+function checked(value: number, max: number): number {
+	if (!Number.isInteger(value) || value < 0 || value > max) {
+		throw new RangeError(`${value} is not an integer from 0 to ${max}`);
+	}
+	return value;
+}

@@ -1,0 +1,95 @@
+/** Pauses, bounds and ids. */
+
+import { getEventListeners } from "node:events";
+import { describe, expect, it } from "vitest";
+import { orAborted } from "../../src/core/abort.js";
+import { Backoff } from "../../src/core/backoff.js";
+import * as text from "../../src/http/ids.js";
+import { parseAddress } from "../../src/node/dial.js";
+import { Gate } from "../../src/node/gate.js";
+import * as numeric from "../../src/node/ids.js";
+
+describe("pauses", () => {
+	const policy = { attemptsMax: 5, firstMs: 100, longestMs: 500 };
+
+	it.each([
+		[1, [100, 200, 400, 500, 500]],
+		[0, [50, 100, 200, 250, 250]],
+	])("double up to the longest and end, drawn at %d", (random, expected) => {
+		const backoff = new Backoff(policy, () => random);
+		const pauses = Array.from({ length: 6 }, () => backoff.next());
+		expect(pauses).toEqual([...expected, undefined]);
+		backoff.reset();
+		expect(backoff.next()).toBe(expected[0]);
+	});
+
+	it("end with the signal and leave no listener", async () => {
+		const controller = new AbortController();
+		const pausing = new Backoff({ attemptsMax: 1, firstMs: 60_000, longestMs: 60_000 }).pause(controller.signal);
+		controller.abort(new Error("enough"));
+		await expect(pausing).rejects.toThrow("enough");
+		expect(getEventListeners(controller.signal, "abort")).toHaveLength(0);
+		expect(await new Backoff({ attemptsMax: 0, firstMs: 1, longestMs: 1 }).pause()).toBe(false);
+	});
+
+	it("of promises end with the signal, or leave it alone", async () => {
+		const controller = new AbortController();
+		expect(await orAborted(Promise.resolve(1), controller.signal)).toBe(1);
+		expect(getEventListeners(controller.signal, "abort")).toHaveLength(0);
+		const never = orAborted(new Promise(() => undefined), controller.signal);
+		controller.abort(new Error("enough"));
+		await expect(never).rejects.toThrow("enough");
+	});
+});
+
+describe("a gate", () => {
+	it("admits up to its bounds, then in line, and one that is too large alone", () => {
+		const gate = new Gate(2, 100);
+		const admitted: string[] = [];
+		expect([gate.tryEnter(10), gate.tryEnter(10), gate.tryEnter(10)]).toEqual([true, true, false]);
+		gate.lineUp(1000, () => admitted.push("large"));
+		const giveUp = gate.lineUp(10, () => admitted.push("gives up"));
+		gate.lineUp(10, () => admitted.push("small"));
+		giveUp();
+		gate.leave(10);
+		expect(admitted).toEqual([]);
+		gate.leave(10);
+		expect(admitted).toEqual(["large"]);
+		gate.leave(1000);
+		expect(admitted).toEqual(["large", "small"]);
+	});
+});
+
+describe("ids", () => {
+	const legal: [bigint | number | string, bigint][] = [
+		[1, 1n],
+		["42", 42n],
+		[2n ** 64n - 1n, 2n ** 64n - 1n],
+		["18446744073709551615", 2n ** 64n - 1n],
+	];
+	it.each(legal)("%s is one", (value, id) => {
+		expect([numeric.contextId(value), numeric.turnId(value)]).toEqual([id, id]);
+		expect([text.contextId(value), text.turnId(value)]).toEqual([String(id), String(id)]);
+	});
+
+	it.each([0, -1, 1.5, 2 ** 53, 0n, -1n, 2n ** 64n, "", "0", "01", "-1", "1e3", "18446744073709551616"])(
+		"%s is none",
+		(value) => {
+			for (const make of [numeric.contextId, numeric.turnId, text.contextId, text.turnId]) {
+				expect(() => make(value)).toThrow(TypeError);
+			}
+		},
+	);
+
+	it.each([
+		["127.0.0.1:9009", { host: "127.0.0.1", port: 9009 }],
+		["[::1]:1", { host: "::1", port: 1 }],
+		["localhost:65535", { host: "localhost", port: 65_535 }],
+	])("%s is an address", (address, expected) => {
+		expect(parseAddress(address)).toEqual(expected);
+	});
+
+	it.each(["", "localhost", "localhost:", ":1", "a:b:1", "localhost:99999"])("%j is no address", (address) => {
+		expect(() => parseAddress(address)).toThrow(TypeError);
+	});
+});

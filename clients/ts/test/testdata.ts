@@ -1,0 +1,18 @@
+/** The vectors that all languages share. */
+
+import { readFileSync } from "node:fs";
+
+/** A file of the repository, by its path from the root. */
+export function repositoryFile(path: string): string {
+	return readFileSync(new URL(`../../../${path}`, import.meta.url), "utf8");
+}
+
+/** A JSON file below `testdata`. */
+export function vectors<T>(path: string): T {
+	return JSON.parse(repositoryFile(`testdata/${path}`)) as T;
+}
+
+/** Bytes from hex. */
+export function fromHex(hex: string): Buffer {
+	return Buffer.from(hex, "hex");
+}
