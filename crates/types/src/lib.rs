@@ -4,6 +4,7 @@
 //! valid by construction, so the rooms behind the edge never check it again.
 
 mod blob;
+pub mod broker;
 mod id;
 mod limits;
 mod object_ref;

@@ -1,0 +1,1 @@
+//! Desktop adapters behind three small interfaces: which session has focus, hotkeys, clipboard.

@@ -1,0 +1,1 @@
+//! The wrapper: a pseudo-terminal between the user and a program.

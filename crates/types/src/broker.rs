@@ -1,0 +1,1 @@
+//! The vocabulary of the broker: what wrappers and clients say to it, and what it answers.
