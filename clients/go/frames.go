@@ -1,3 +1,5 @@
+// Takes frames out of a stream of bytes. No declared length is trusted with more memory than a bound.
+
 package turnkeep
 
 import (

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"runtime/debug"
 	"runtime/pprof"
 	"slices"
 	"sync"
@@ -34,6 +35,7 @@ type settings struct {
 	readers     int
 	rounds      int
 	round       time.Duration
+	gcPercent   int
 }
 
 type result struct {
@@ -44,6 +46,7 @@ type result struct {
 	Readers       int     `json:"reads_in_flight"`
 	PayloadBytes  int     `json:"payload_bytes"`
 	Rounds        int     `json:"rounds"`
+	GCPercent     int     `json:"gc_percent"`
 }
 
 func main() {
@@ -51,9 +54,10 @@ func main() {
 	flag.StringVar(&s.addr, "addr", "127.0.0.1:9009", "address of the binary protocol")
 	flag.StringVar(&s.token, "token", "", "the server's token")
 	flag.IntVar(&s.window, "window", 256, "appends in flight")
-	flag.IntVar(&s.readers, "readers", 8, "reads in flight")
+	flag.IntVar(&s.readers, "readers", 16, "reads in flight")
 	flag.IntVar(&s.rounds, "rounds", 5, "rounds, of which the median counts")
 	flag.DurationVar(&s.round, "round", 2*time.Second, "length of a round")
+	flag.IntVar(&s.gcPercent, "gc", 400, "GOGC; reading at full speed with a tiny heap mostly measures the collector")
 	profile := flag.String("cpuprofile", "", "write a CPU profile to this file")
 	flag.Parse()
 	if *profile != "" {
@@ -80,7 +84,9 @@ func main() {
 }
 
 func run(ctx context.Context, s settings) (result, error) {
-	measured := result{Client: "go", Window: s.window, Readers: s.readers, PayloadBytes: payloadBytes, Rounds: s.rounds}
+	debug.SetGCPercent(s.gcPercent)
+	measured := result{Client: "go", Window: s.window, Readers: s.readers, PayloadBytes: payloadBytes, Rounds: s.rounds,
+		GCPercent: s.gcPercent}
 	client, err := turnkeep.Dial(ctx, s.addr, turnkeep.WithToken(s.token), turnkeep.WithTag("bench-go"))
 	if err != nil {
 		return measured, err
