@@ -1,6 +1,6 @@
 // Command bench measures the client on one connection against a running server and prints one JSON line.
 //
-//	go run ./internal/bench -addr 127.0.0.1:9009 -token "$(cat token)"
+//	TURNKEEP_ADDR=127.0.0.1:9009 TURNKEEP_TOKEN=… go run ./internal/bench
 //
 // Appends are durable, of 1 KiB and all different, submitted with a window in flight by one goroutine;
 // reads are GET_LAST of 64 turns with payload, by a few goroutines. Only answered requests count.
@@ -40,8 +40,8 @@ type settings struct {
 
 type result struct {
 	Client        string  `json:"client"`
-	AppendsPerSec float64 `json:"appends_per_sec"`
-	ReadsPerSec   float64 `json:"get_last_64_per_sec"`
+	AppendsPerSec float64 `json:"appends_per_second"`
+	ReadsPerSec   float64 `json:"pages_per_second"`
 	Window        int     `json:"appends_in_flight"`
 	Readers       int     `json:"reads_in_flight"`
 	PayloadBytes  int     `json:"payload_bytes"`
@@ -51,13 +51,13 @@ type result struct {
 
 func main() {
 	var s settings
-	flag.StringVar(&s.addr, "addr", "127.0.0.1:9009", "address of the binary protocol")
-	flag.StringVar(&s.token, "token", "", "the server's token")
-	flag.IntVar(&s.window, "window", 256, "appends in flight")
+	flag.StringVar(&s.addr, "addr", os.Getenv("TURNKEEP_ADDR"), "address of the binary protocol")
+	flag.StringVar(&s.token, "token", os.Getenv("TURNKEEP_TOKEN"), "the server's token")
+	flag.IntVar(&s.window, "window", 512, "appends in flight")
 	flag.IntVar(&s.readers, "readers", 16, "reads in flight")
 	flag.IntVar(&s.rounds, "rounds", 5, "rounds, of which the median counts")
 	flag.DurationVar(&s.round, "round", 2*time.Second, "length of a round")
-	flag.IntVar(&s.gcPercent, "gc", 400, "GOGC; reading at full speed with a tiny heap mostly measures the collector")
+	flag.IntVar(&s.gcPercent, "gc", 100, "GOGC; a larger one shows a program that keeps more than it reads")
 	profile := flag.String("cpuprofile", "", "write a CPU profile to this file")
 	flag.Parse()
 	if *profile != "" {
