@@ -1,3 +1,5 @@
+// One live connection: the goroutines that own its socket, and the outbox through which callers reach them.
+
 package turnkeep
 
 import (
@@ -105,7 +107,7 @@ func (c *connection) dropStream(id uint64) {
 	}
 	delete(c.streams, id)
 	if cancelID, err := c.push(&wire.Cancel{ReqID: id}); err == nil {
-		c.calls[cancelID] = newCall(nil)
+		c.calls[cancelID] = newCall(nil, 0)
 	}
 }
 
@@ -312,11 +314,15 @@ func strayFrame(f frame) error {
 func (c *connection) watch() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.watchdog = time.AfterFunc(c.silenceMax/watchTicks, func() {
+	c.watchdog = time.AfterFunc(c.watchPause(), func() {
 		if c.isSilent() {
 			c.end(lost(fmt.Errorf("no answer for %v", c.silenceMax)))
 		}
 	})
+}
+
+func (c *connection) watchPause() time.Duration {
+	return max(c.silenceMax/watchTicks, time.Millisecond)
 }
 
 // isSilent looks once, and says whether the silence has lasted for the whole time-out.
@@ -329,7 +335,7 @@ func (c *connection) isSilent() bool {
 	}
 	c.movedBefore = moved
 	if c.lost == nil {
-		c.watchdog.Reset(c.silenceMax / watchTicks)
+		c.watchdog.Reset(c.watchPause())
 	}
 	return c.silentTicks > watchTicks
 }

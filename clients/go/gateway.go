@@ -1,3 +1,6 @@
+// The part of the HTTP surface that the binary protocol does not have. Replies are bounded, errors are those of the
+// binary protocol.
+
 package turnkeep
 
 import (

@@ -89,7 +89,9 @@ func TestGatewayErrorsAreThoseOfTheBinaryProtocol(t *testing.T) {
 	if _, err := gateway.Stats(cancelled); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	odd := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(`{"turns":"many"`)) }))
+	odd := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"turns":"many"`))
+	}))
 	defer odd.Close()
 	if _, err := turnkeep.NewGateway(odd.URL, "", nil).Stats(ctx); !errors.Is(err, turnkeep.ErrProtocol) {
 		t.Errorf("got %v", err)

@@ -1,3 +1,5 @@
+// How a client connects, waits and tries again. Every wait and every queue has a bound here.
+
 package turnkeep
 
 import (

@@ -33,7 +33,8 @@ func TestPausesDoubleUpToTheLongestAndEnd(t *testing.T) {
 
 // Frames of all sizes come out whole, however the stream is cut, and stay as they are.
 func TestFramesAreTakenWhole(t *testing.T) {
-	sizes := []int{0, 1, sharedBytes - 5, sharedBytes, 50_000, 0, chunkBytes - 5, chunkBytes - 4, chunkBytes, 7, trustedBytes, 5 << 20, 3}
+	sizes := []int{0, 1, sharedBytes - 5, sharedBytes, 50_000, 0, chunkBytesMin, 100_000,
+		chunkBytesMax - 5, chunkBytesMax - 4, chunkBytesMax, 7, 5 << 20, 3}
 	var sent []byte
 	for i, size := range sizes {
 		sent = wire.AppendResponse(sent, uint64(i), &wire.Blob{Bytes: bytes.Repeat([]byte{byte(i)}, size)})
@@ -53,7 +54,8 @@ func TestFramesAreTakenWhole(t *testing.T) {
 			taken = append(taken, f)
 		}
 		for i, f := range taken {
-			if want := wire.AppendResponse(nil, uint64(i), &wire.Blob{Bytes: bytes.Repeat([]byte{byte(i)}, sizes[i])}); !bytes.Equal(f.payload, want[wire.HeaderBytes:]) {
+			want := wire.AppendResponse(nil, uint64(i), &wire.Blob{Bytes: bytes.Repeat([]byte{byte(i)}, sizes[i])})
+			if !bytes.Equal(f.payload, want[wire.HeaderBytes:]) {
 				t.Errorf("%s: frame %d of %d bytes came out different", name, i, sizes[i])
 			}
 		}
@@ -65,7 +67,7 @@ func TestFramesAreTakenWhole(t *testing.T) {
 
 func TestSmallFramesUseOneChunk(t *testing.T) {
 	one := wire.AppendResponse(nil, 1, &wire.TurnAck{Context: 1, Turn: 1})
-	reader := frameReader{source: bytes.NewReader(bytes.Repeat(one, 3*chunkBytes/len(one)))}
+	reader := frameReader{source: bytes.NewReader(bytes.Repeat(one, 3*chunkBytesMin/len(one)))}
 	if _, err := reader.next(1 << 20); err != nil {
 		t.Fatal(err)
 	}

@@ -1,3 +1,5 @@
+// Reading turns: pages by head, by turn or by depth, and whole histories.
+
 package turnkeep
 
 import (

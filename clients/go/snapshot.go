@@ -1,3 +1,5 @@
+// Keeps directories. Symlinks are never followed, and what changes while it is read is kept as it was read or refused.
+
 package turnkeep
 
 import (

@@ -1,3 +1,6 @@
+// Following appends. Invariant: the position moves only when an event was handed out, or when the server says that
+// there is something it cannot deliver; so whatever ends a subscription, the next one misses and repeats nothing.
+
 package turnkeep
 
 import (
