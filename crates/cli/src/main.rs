@@ -28,6 +28,11 @@ use crate::commands::App;
 use crate::config::{DATA_DIR, ReachFlags, process_environment};
 use crate::output::{ColorChoice, Output};
 
+/// Commands are made on one thread and freed on another, the writer's: here the system's allocator waits
+/// for a lock.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The system of record for AI agents: a durable, branchable, typed turn store.
 ///
 /// Commands talk to the running server of the data directory, or to --server; with no server they

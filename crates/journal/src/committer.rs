@@ -13,9 +13,7 @@ use std::time::{Duration, Instant};
 use crate::batch::{Batch, Stamp};
 use crate::log::{AppendError, Appended, Log, SyncPolicy};
 
-/// A group closes at this many commands,
-const GROUP_COMMANDS_MAX: usize = 1024;
-/// or at this many bytes.
+/// A group closes at this many bytes, if not at its number of commands.
 const GROUP_BYTES_MAX: usize = 8 << 20;
 /// How often the log is synced under the `Os` policy.
 const OS_SYNC_EVERY: Duration = Duration::from_millis(100);
@@ -84,15 +82,24 @@ impl<I> Drop for Committer<I> {
     }
 }
 
-/// Starts the committer with a queue of `queue_len` inputs.
+/// How much the committer takes.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// Inputs that may wait.
+    pub queue: usize,
+    /// Commands in one group.
+    pub group: usize,
+}
+
+/// Starts the committer.
 pub fn spawn_committer<L: Log + 'static, M: Machine>(
     log: L,
     machine: M,
-    queue_len: usize,
+    bounds: Bounds,
 ) -> std::io::Result<Committer<M::Input>> {
-    let (queue, inputs) = sync_channel(queue_len);
+    let (queue, inputs) = sync_channel(bounds.queue);
     let thread = std::thread::Builder::new().name("turnkeep-writer".into());
-    let thread = thread.spawn(move || Loop::new(log, machine, inputs).run())?;
+    let thread = thread.spawn(move || Loop::new(log, machine, inputs, bounds.group).run())?;
     Ok(Committer { queue: RwLock::new(Some(queue)), thread: Mutex::new(Some(thread)) })
 }
 
@@ -103,13 +110,14 @@ struct Loop<L: Log, M: Machine> {
     /// Inputs that wait for the group before them.
     deferred: VecDeque<M::Input>,
     batch: Batch,
+    group_max: usize,
     synced: Instant,
 }
 
 impl<L: Log, M: Machine> Loop<L, M> {
-    fn new(log: L, machine: M, inputs: Receiver<M::Input>) -> Self {
+    fn new(log: L, machine: M, inputs: Receiver<M::Input>, group_max: usize) -> Self {
         let (deferred, batch) = (VecDeque::new(), Batch::new());
-        Self { log, machine, inputs, deferred, batch, synced: Instant::now() }
+        Self { log, machine, inputs, deferred, batch, group_max, synced: Instant::now() }
     }
 
     fn run(mut self) {
@@ -146,11 +154,11 @@ impl<L: Log, M: Machine> Loop<L, M> {
         let mut next = Some(first);
         while let Some(input) = next {
             self.deferred.extend(self.machine.admit(input, &mut self.batch));
-            if self.batch.commands() >= GROUP_COMMANDS_MAX || self.batch.bytes() >= GROUP_BYTES_MAX {
+            if self.batch.commands() >= self.group_max || self.batch.bytes() >= GROUP_BYTES_MAX {
                 break;
             }
             // A crowd that waits for this group must not be read in without end.
-            if self.deferred.len() >= GROUP_COMMANDS_MAX {
+            if self.deferred.len() >= self.group_max {
                 break;
             }
             next = waiting.pop_front().or_else(|| self.inputs.try_recv().ok());

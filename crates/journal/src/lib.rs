@@ -24,7 +24,7 @@ mod segment;
 pub mod storage;
 
 pub use batch::{Batch, BlobRecord, Stamp};
-pub use committer::{Committer, CommitterError, Machine, spawn_committer};
+pub use committer::{Bounds, Committer, CommitterError, Machine, spawn_committer};
 pub use frame::{BlobEntry, FRAME_BYTES_MAX, Frame, FrameError, blob_crc, read_frame};
 pub use fuzz::recover_any;
 pub use inspect::{Damage, Inspected, inspect};

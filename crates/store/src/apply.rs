@@ -21,6 +21,8 @@ use crate::walk;
 pub(crate) struct Applier {
     pub(crate) state: Arc<State>,
     interned: HashMap<Declared, u32>,
+    /// Most turns are of the same type as the one before.
+    last_interned: u32,
     /// The rows of the current frame's blobs.
     frame_blobs: Vec<u64>,
     /// What changed in place since the checkpoint file that is being filled began.
@@ -50,7 +52,7 @@ impl Applier {
     pub(crate) fn new(state: Arc<State>) -> Self {
         let known = (0_u32..).map_while(|n| Some((state.declared.get(n.into())?.clone(), n)));
         let interned = known.collect();
-        Self { state, interned, frame_blobs: Vec::new(), touched: Touched::default() }
+        Self { state, interned, last_interned: 0, frame_blobs: Vec::new(), touched: Touched::default() }
     }
 
     /// Begins a frame: takes in its stamp and its blobs.
@@ -61,6 +63,13 @@ impl Applier {
             let row = self.take_blob(blob);
             self.frame_blobs.push(row);
         }
+    }
+
+    /// The same for a frame none of whose blobs is there already.
+    pub(crate) fn begin_frame_of_new(&mut self, created_at: Timestamp, blobs: impl Iterator<Item = BlobRow>) {
+        self.state.last_stamp.fetch_max(created_at.0, Ordering::Relaxed);
+        self.frame_blobs.clear();
+        self.frame_blobs.extend(blobs.map(|blob| self.state.add_blob(blob)));
     }
 
     /// A frame brings a blob that is there already only if the first copy is damaged.
@@ -78,6 +87,13 @@ impl Applier {
             Decision::Settled(settled) => answer(&self.state, settled),
             Decision::Do(plan) => Ok(self.carry_out(created_at, record, plan)),
         }
+    }
+
+    /// Applies a record that was decided against this state and the batch before it: what `apply` would
+    /// decide again.
+    pub(crate) fn apply_decided(&mut self, created_at: Timestamp, record: &Record, plan: Plan) -> Outcome {
+        debug_assert!(matches!(decide(&*self.state, record), Decision::Do(again) if again.agrees(&plan)));
+        self.carry_out(created_at, record, plan)
     }
 
     fn carry_out(&mut self, now: Timestamp, record: &Record, plan: Plan) -> Outcome {
@@ -199,6 +215,15 @@ impl Applier {
     }
 
     fn intern(&mut self, turn_type: &turnkeep_types::TypeRef, encoding: u32) -> u32 {
+        let is_it = |declared: &Declared| declared.turn_type == *turn_type && declared.encoding == encoding;
+        if self.state.declared.get(self.last_interned.into()).is_some_and(is_it) {
+            return self.last_interned;
+        }
+        self.last_interned = self.look_up_type(turn_type, encoding);
+        self.last_interned
+    }
+
+    fn look_up_type(&mut self, turn_type: &turnkeep_types::TypeRef, encoding: u32) -> u32 {
         let declared = Declared { turn_type: turn_type.clone(), encoding };
         if let Some(&number) = self.interned.get(&declared) {
             return number;

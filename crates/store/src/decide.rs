@@ -53,6 +53,19 @@ pub(crate) enum Plan {
     Lost,
 }
 
+impl Plan {
+    /// Whether two plans do the same.
+    pub(crate) fn agrees(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Create { head_depth: a, key: b }, Self::Create { head_depth, key }) => {
+                (a, b) == (head_depth, key)
+            }
+            (Self::Append { places: a, key: b }, Self::Append { places, key }) => (a, b) == (places, key),
+            (ours, theirs) => std::mem::discriminant(ours) == std::mem::discriminant(theirs),
+        }
+    }
+}
+
 /// Where a part's first turn goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
@@ -127,7 +140,9 @@ fn append(view: &impl View, parts: &[Part], key: Option<&Key>, strict: bool) -> 
             depth: u32::try_from(last_depth).map_err(|_| Refusal::TooDeep)?,
         };
         next += turns;
-        moved.push((part.context, last));
+        if parts.len() > 1 {
+            moved.push((part.context, last));
+        }
         places.push(place);
     }
     Ok(Plan::Append { places, key })

@@ -20,6 +20,7 @@ pub mod read;
 mod record;
 mod recovery;
 pub mod registry;
+mod runs;
 pub mod salvage;
 mod state;
 mod store;

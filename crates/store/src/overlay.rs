@@ -20,7 +20,7 @@ use crate::state::{KeyEntry, State, turn_count};
 pub(crate) struct Overlay {
     depths: Vec<u32>,
     new_contexts: u64,
-    heads: HashMap<ContextId, Option<TurnId>>,
+    heads: HashMap<ContextId, Option<TurnId>, BuildHasherDefault<Spread>>,
     keys: HashMap<KeyDigest, KeyEntry>,
     blobs: HashMap<BlobHash, u32, BuildHasherDefault<FirstBytes>>,
     fs_roots: HashMap<TurnId, BlobHash>,
@@ -157,4 +157,24 @@ impl Hasher for FirstBytes {
     }
 
     fn write_usize(&mut self, _length_prefix: usize) {}
+}
+
+/// A hasher for ids, which count up from one: spreads them over all bits.
+#[derive(Default)]
+pub(crate) struct Spread(u64);
+
+impl Hasher for Spread {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(byte.into());
+        }
+    }
+
+    fn write_u64(&mut self, id: u64) {
+        self.0 = (self.0 ^ id).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(32);
+    }
 }

@@ -17,6 +17,7 @@ use crate::event::{Event, EventKind};
 use crate::hash_index::HashIndex;
 use crate::keys::KeyDigest;
 use crate::registry::{Bundle, Registry};
+use crate::runs::Runs;
 use crate::table::{List, Table};
 
 /// See the module.
@@ -26,7 +27,7 @@ pub(crate) struct State {
     pub(crate) blobs: Table<7>,
     pub(crate) keys: Table<4>,
     pub(crate) fs_roots: Table<2>,
-    pub(crate) events: Table<1>,
+    pub(crate) events: Runs,
     pub(crate) declared: List<Declared>,
     pub(crate) labels: RwLock<HashMap<ContextId, Arc<Labels>>>,
     pub(crate) registry: ArcSwap<Registry>,
@@ -174,7 +175,7 @@ impl State {
             blobs: Table::new(),
             keys: Table::new(),
             fs_roots: Table::new(),
-            events: Table::new(),
+            events: Runs::new(),
             declared: List::new(),
             labels: RwLock::default(),
             registry: ArcSwap::from_pointee(Registry::default()),
@@ -298,11 +299,11 @@ impl State {
             EventRow::Fs(id) => (event_kind::FS, id.get()),
             EventRow::Bundle(number) => (event_kind::BUNDLE, number),
         };
-        self.events.push([(kind << 60) | number]);
+        self.events.push((kind << 60) | number);
     }
 
     pub(crate) fn event(&self, position: u64) -> Option<Event> {
-        let word = self.events.word(position.checked_sub(1)?, 0)?;
+        let word = self.events.get(position.checked_sub(1)?)?;
         let number = word & ((1 << 60) - 1);
         let kind = match word >> 60 {
             event_kind::TURN => EventKind::TurnAppended(TurnId::new(number)?),

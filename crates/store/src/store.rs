@@ -4,7 +4,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, OnceLock};
 
-use turnkeep_journal::{Committer, CommitterError, LogReader, Recovered, Storage, TornTail, spawn_committer};
+use turnkeep_journal::{
+    Bounds, Committer, CommitterError, LogReader, Recovered, Storage, TornTail, spawn_committer,
+};
 use turnkeep_types::{BlobHash, Clock, ContextId, TurnId};
 
 use crate::checkpoint::{self, Checkpointer};
@@ -36,6 +38,8 @@ pub struct Options {
     pub checkpoint_every_bytes: u64,
     /// Commands that may wait for the writer.
     pub queue_commands_max: usize,
+    /// Commands that are logged together at most.
+    pub group_commands_max: usize,
     /// A random number from the edge: names this writer, and the store if it is new.
     pub random: [u8; 32],
 }
@@ -47,6 +51,7 @@ impl Default for Options {
             segment_bytes: 64 << 20,
             checkpoint_every_bytes: 64 << 20,
             queue_commands_max: 8192,
+            group_commands_max: 1024,
             random: [0; 32],
         }
     }
@@ -178,7 +183,8 @@ impl Store {
         let checkpointer = Checkpointer::start(storage.clone(), reader.clone(), pace, progress)?;
         let writer =
             Writer::new(applier, clock, hook.clone(), counters.clone(), checkpointer, reader.clone());
-        let committer = spawn_committer(log, writer, options.queue_commands_max)?;
+        let bounds = Bounds { queue: options.queue_commands_max, group: options.group_commands_max };
+        let committer = spawn_committer(log, writer, bounds)?;
         Ok(Self(Arc::new(Inner { state, log: reader, storage, hook, counters, recovered, committer })))
     }
 

@@ -69,7 +69,9 @@ pub(crate) struct Writer {
     /// The current group: its stamp, what it will add, and who waits for it.
     stamp: Timestamp,
     overlay: Overlay,
-    pending: Vec<(Record, Reply)>,
+    pending: Vec<(Record, Plan, Reply)>,
+    /// Whether the group brings a blob that the state has: in place of a damaged copy.
+    replaces: bool,
     body: Vec<u8>,
 }
 
@@ -96,7 +98,7 @@ impl Machine for Writer {
         }
         let state = &*self.applier.state;
         match decide(&Pending { state, overlay: &self.overlay }, &submission.record) {
-            Decision::Do(plan) => self.log(submission, &plan, batch),
+            Decision::Do(plan) => self.log(submission, plan, batch),
             Decision::Settled(settled) => {
                 let certain = batch.is_empty()
                     || matches!(decide(state, &submission.record), Decision::Settled(s) if s == settled);
@@ -119,10 +121,14 @@ impl Machine for Writer {
             stored_len: blob.stored_len(),
             form: blob.form,
         });
-        self.applier.begin_frame(self.stamp, blobs);
+        if std::mem::take(&mut self.replaces) {
+            self.applier.begin_frame(self.stamp, blobs);
+        } else {
+            self.applier.begin_frame_of_new(self.stamp, blobs);
+        }
         let mut answers = Vec::with_capacity(self.pending.len());
-        for (record, reply) in self.pending.drain(..) {
-            answers.push((reply, self.applier.apply(self.stamp, &record)));
+        for (record, plan, reply) in self.pending.drain(..) {
+            answers.push((reply, self.applier.apply_decided(self.stamp, &record, plan)));
         }
         self.overlay.clear();
         self.counters.groups.fetch_add(1, Relaxed);
@@ -132,14 +138,15 @@ impl Machine for Writer {
         }
         // Newest first: whoever waits for the oldest of its answers finds all of them when it wakes.
         for (reply, outcome) in answers.into_iter().rev() {
-            reply(outcome);
+            reply(Ok(outcome));
         }
     }
 
     fn abort(&mut self, error: &AppendError) {
         self.counters.poisoned.fetch_or(matches!(error, AppendError::Poisoned(_)), Relaxed);
         self.overlay.clear();
-        for (_, reply) in self.pending.drain(..).rev() {
+        self.replaces = false;
+        for (.., reply) in self.pending.drain(..).rev() {
             reply(Err(match error {
                 AppendError::NoSpace => Refusal::NoSpace,
                 AppendError::Poisoned(why) => Refusal::Poisoned(why.clone()),
@@ -170,20 +177,37 @@ impl Writer {
         log: LogReader,
     ) -> Self {
         let (stamp, overlay) = (Timestamp::default(), Overlay::default());
-        let (pending, body) = (Vec::new(), Vec::new());
-        Self { applier, clock, hook, counters, checkpointer, log, stamp, overlay, pending, body }
+        let (pending, replaces, body) = (Vec::new(), false, Vec::new());
+        Self { applier, clock, hook, counters, checkpointer, log, stamp, overlay, pending, replaces, body }
     }
 
-    fn log(&mut self, mut submission: Submission, plan: &Plan, batch: &mut Batch) {
-        resolve(&mut submission.record, plan);
-        for (name, blob) in names(&mut submission.record).zip(submission.blobs) {
-            name.in_frame = self.bring(blob, batch);
-        }
-        self.overlay.absorb(&self.applier.state, &submission.record, plan);
+    fn log(&mut self, submission: Submission, plan: Plan, batch: &mut Batch) {
+        let Submission { mut record, blobs, reply } = submission;
+        resolve(&mut record, &plan);
+        self.bring_all(&mut record, blobs, batch);
+        self.overlay.absorb(&self.applier.state, &record, &plan);
         self.body.clear();
-        let kind = submission.record.encode(&mut self.body);
+        let kind = record.encode(&mut self.body);
         batch.push_command(kind, VERSION, &self.body);
-        self.pending.push((submission.record, submission.reply));
+        self.pending.push((record, plan, reply));
+    }
+
+    /// Adds to the batch what it needs of the blobs that the record names, in the record's order.
+    fn bring_all(&mut self, record: &mut Record, blobs: Vec<NewBlob>, batch: &mut Batch) {
+        let mut blobs = blobs.into_iter();
+        let mut bring = |name: &mut BlobName| {
+            if let Some(blob) = blobs.next() {
+                name.in_frame = self.bring(blob, batch);
+            }
+        };
+        match record {
+            Record::Append { parts, .. } => {
+                let turns = parts.iter_mut().flat_map(|part| &mut part.turns);
+                turns.for_each(|turn| bring(&mut turn.payload));
+            }
+            Record::PutBlob { blob } => bring(blob),
+            _ => {}
+        }
     }
 
     /// Whether the store holds a blob, but not its bytes any more: then they are kept anew.
@@ -198,8 +222,11 @@ impl Writer {
         if let Some(at) = self.overlay.blob(&blob.hash) {
             return Some(at);
         }
-        if self.applier.state.find_blob(&blob.hash).is_some() && !self.is_damaged(&blob.hash) {
-            return None;
+        if self.applier.state.find_blob(&blob.hash).is_some() {
+            if !self.is_damaged(&blob.hash) {
+                return None;
+            }
+            self.replaces = true;
         }
         let at = u32::try_from(batch.blobs().len()).expect("a batch is bounded");
         self.overlay.add_blob(blob.hash, at);
@@ -216,17 +243,6 @@ fn resolve(record: &mut Record, plan: &Plan) {
             part.parent = place.parent;
             part.depth = place.depth;
         }
-    }
-}
-
-/// The names of the blobs that a submission brings, in its order.
-fn names(record: &mut Record) -> Box<dyn Iterator<Item = &mut BlobName> + '_> {
-    match record {
-        Record::Append { parts, .. } => {
-            Box::new(parts.iter_mut().flat_map(|part| &mut part.turns).map(|turn| &mut turn.payload))
-        }
-        Record::PutBlob { blob } => Box::new(std::iter::once(blob)),
-        _ => Box::new(std::iter::empty()),
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use turnkeep_journal::storage::Fault;
 use turnkeep_journal::{
-    AppendError, Appended, Batch, Committer, CommitterError, FaultyStorage, FileLog, LogOptions, Machine,
-    MemoryStorage, Stamp, spawn_committer,
+    AppendError, Appended, Batch, Bounds, Committer, CommitterError, FaultyStorage, FileLog, LogOptions,
+    Machine, MemoryStorage, Stamp, spawn_committer,
 };
 
 use crate::support::{batch, content, open, options, os_options};
@@ -85,7 +85,7 @@ fn start(log: FileLog, queue_len: usize) -> (Committer<u64>, Story, SyncSender<(
     let story = Story::default();
     let (go, gate) = sync_channel(1);
     let machine = Recorder { story: story.clone(), group: Vec::new(), gate: Some(gate) };
-    (spawn_committer(log, machine, queue_len).unwrap(), story, go)
+    (spawn_committer(log, machine, Bounds { queue: queue_len, group: 1024 }).unwrap(), story, go)
 }
 
 fn groups(story: &Story) -> Vec<(u64, Vec<u64>)> {

@@ -183,7 +183,9 @@ impl Writer<'_> {
         self.rows(kind::HEADS, 0..delta.heads.len() as u64, [false; 2], head)?;
         self.labels(delta)?;
         self.rows(kind::KEYS, from.keys..to.keys, KEY_COLUMNS, |row| state.keys.get(row))?;
-        self.rows(kind::EVENTS, from.events..to.events, [false], |row| state.events.get(row))?;
+        self.rows(kind::EVENTS, from.events..to.events, [false], |row| {
+            state.events.get(row).map(|word| [word])
+        })?;
         let lost = |at: u64| delta.lost_turns.get(usize::try_from(at).ok()?).copied();
         self.rows(kind::LOST_TURNS, 0..delta.lost_turns.len() as u64, [false; 2], lost)?;
         let moved = |at: u64| delta.moved_blobs.get(usize::try_from(at).ok()?).copied();
@@ -376,7 +378,7 @@ fn restore_section(
             Some(())
         })?,
         kind::EVENTS => for_rows(raw, rows, [false], |row| {
-            state.events.push(row);
+            state.events.push(row[0]);
             Some(())
         })?,
         kind::LOST_TURNS => for_rows(raw, rows, [false; 2], |row| restore_lost_turn(state, touched, row))?,

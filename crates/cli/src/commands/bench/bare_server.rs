@@ -24,6 +24,8 @@ const QUEUE_MAX: usize = 8192;
 const GROUP_MAX: usize = 1024;
 const GROUP_BYTES_MAX: usize = 8 << 20;
 const READ_BYTES: usize = 256 << 10;
+/// The log; writing starts over at its end.
+const FILE_BYTES: u64 = 128 << 20;
 
 /// An append on its way to the disk.
 struct Pending {
@@ -60,7 +62,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 /// Serves until the process is ended; prints the address first.
 pub(super) fn serve(folder: &Path, payload: usize) -> Result<()> {
-    let file = BareFile::create(folder)?;
+    let file = BareFile::create(folder, FILE_BYTES)?;
     let (queue, pending) = sync_channel(QUEUE_MAX);
     let done = Arc::new(Done::default());
     let writer_done = Arc::clone(&done);

@@ -1,0 +1,188 @@
+// Package turnkeep is the Go client of Turnkeep's binary protocol.
+//
+// A [Client] is safe for any number of goroutines and multiplexes them over one connection: requests are
+// pipelined, writes coalesced, answers matched by request id. A lost connection is dialled again with
+// growing pauses. What is safe to repeat is repeated: reads, writes that are idempotent by their content,
+// and writes with an idempotency key; what is not fails with [ErrOutcomeUnknown]. Every wait ends with its
+// context, and everything in flight is bounded by the options of [Dial].
+//
+// Labels, statistics and other things that only HTTP has are in [Gateway]. Tests of programs that use this
+// package can run against the in-process server of package turnkeeptest.
+package turnkeep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"turnkeep.dev/go/internal/wire"
+)
+
+// Client is a client of one server. Close it when it is no longer needed.
+type Client struct {
+	dialer  *dialer
+	options options
+	budget  *budget
+	// dialling is held by whoever makes the connection.
+	dialling chan struct{}
+
+	mu      sync.Mutex
+	current *connection
+	closed  bool
+}
+
+// Dial connects to a server's binary port, such as 127.0.0.1:9009, and introduces itself. It tries once.
+func Dial(ctx context.Context, addr string, changes ...Option) (*Client, error) {
+	c := &Client{options: newOptions(changes), dialling: make(chan struct{}, 1)}
+	c.budget = newBudget(c.options.requestsMax, c.options.bytesMax)
+	var err error
+	if c.dialer, err = newDialer(addr, &c.options); err != nil {
+		return nil, err
+	}
+	if _, err := c.connection(ctx); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Close ends the connection. Requests in flight fail with ErrClosed.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	current := c.current
+	c.closed, c.current = true, nil
+	c.mu.Unlock()
+	if current != nil {
+		current.close(ErrClosed)
+	}
+	return nil
+}
+
+// repeat says whether a request may be sent again when nobody knows what came of it.
+type repeat bool
+
+const (
+	safe  repeat = true
+	risky repeat = false
+)
+
+// withKey is safe for a write that has an idempotency key.
+func withKey(key string) repeat { return repeat(key != "") }
+
+// explain gives the error of a request that had been sent as its caller should see it. An unavailable
+// server may have kept a write that it refused.
+func (r repeat) explain(err error) error {
+	unknown := errors.Is(err, ErrConnectionLost) || errors.Is(err, ErrClosed) || errors.Is(err, ErrUnavailable) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	if r == risky && unknown {
+		return fmt.Errorf("%w, for it was sent without an idempotency key: %w", ErrOutcomeUnknown, err)
+	}
+	return err
+}
+
+// exchange sends a request, again and again while that is safe and may help, and gives its answer.
+func exchange[T wire.Response](ctx context.Context, c *Client, request wire.Request, extended bool, r repeat) (T, error) {
+	var none T
+	tries := backoff{policy: c.options.retry}
+	for {
+		response, err := c.exchangeOnce(ctx, request, extended, r)
+		if err == nil {
+			return expect[T](request, response)
+		}
+		if !IsRetryable(err) {
+			return none, err
+		}
+		if err := tries.retry(ctx, err); err != nil {
+			return none, err
+		}
+	}
+}
+
+func expect[T wire.Response](request wire.Request, response wire.Response) (T, error) {
+	answer, ok := response.(T)
+	if !ok || response.Type() != request.Type() {
+		return answer, wrongAnswer(response)
+	}
+	return answer, nil
+}
+
+func (c *Client) exchangeOnce(ctx context.Context, request wire.Request, extended bool, r repeat) (wire.Response, error) {
+	p, err := c.submit(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	response, err := p.wait(ctx, extended)
+	return response, r.explain(err)
+}
+
+// submit sends a request once, as soon as there is room for it in flight.
+func (c *Client) submit(ctx context.Context, request wire.Request) (*call, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	bytes := wire.RequestBytes(request)
+	if limit := c.options.requestBytesMax(); bytes > limit {
+		return nil, requestTooLarge(bytes, limit)
+	}
+	if err := c.budget.take(ctx, bytes); err != nil {
+		return nil, err
+	}
+	p := newCall(func() { c.budget.giveBack(bytes) })
+	current, err := c.connection(ctx)
+	if err == nil {
+		err = current.call(p, request)
+	}
+	if err != nil {
+		c.budget.giveBack(bytes)
+		return nil, err
+	}
+	return p, nil
+}
+
+// connection gives the live connection, dialled by whoever first finds that there is none.
+func (c *Client) connection(ctx context.Context) (*connection, error) {
+	if current, err := c.live(); current != nil || err != nil {
+		return current, err
+	}
+	select {
+	case c.dialling <- struct{}{}:
+		defer func() { <-c.dialling }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if current, err := c.live(); current != nil || err != nil {
+		return current, err
+	}
+	fresh, err := c.dialer.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return fresh, c.adopt(fresh)
+}
+
+func (c *Client) live() (*connection, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, ErrClosed
+	}
+	if c.current == nil || c.current.lostBy() != nil {
+		return nil, nil
+	}
+	return c.current, nil
+}
+
+// adopt makes a connection the current one, unless the client was closed meanwhile.
+func (c *Client) adopt(fresh *connection) error {
+	c.mu.Lock()
+	closed := c.closed
+	if !closed {
+		c.current = fresh
+	}
+	c.mu.Unlock()
+	if closed {
+		fresh.close(ErrClosed)
+		return ErrClosed
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+// Package packed turns payloads into one zstd frame and back.
+//
+// Unpacking is bounded by the length that the payload is said to have, whatever the bytes claim: it fails
+// rather than give one byte more.
+package packed
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// windowBytesMax bounds the memory that a frame may ask for.
+const windowBytesMax = 64 << 20
+
+// ErrLength says that a frame does not give as many bytes as it should.
+var ErrLength = errors.New("the length is wrong")
+
+var encoder = sync.OnceValues(func() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithZeroFrames(true),
+		zstd.WithEncoderConcurrency(2))
+})
+
+var decoders sync.Pool
+
+// Pack compresses bytes into one frame.
+func Pack(raw []byte) ([]byte, error) {
+	encoder, err := encoder()
+	if err != nil {
+		return nil, err
+	}
+	return encoder.EncodeAll(raw, nil), nil
+}
+
+// Unpack decompresses a frame that must give exactly size bytes.
+func Unpack(frame []byte, size uint32) ([]byte, error) {
+	decoder, err := takeDecoder(frame)
+	if err != nil {
+		return nil, err
+	}
+	defer giveBack(decoder)
+	raw, err := io.ReadAll(io.LimitReader(decoder, int64(size)+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(raw) != int(size) {
+		return nil, fmt.Errorf("%w: expected %d bytes, found %d or more", ErrLength, size, len(raw))
+	}
+	return raw, nil
+}
+
+func takeDecoder(frame []byte) (*zstd.Decoder, error) {
+	if decoder, ok := decoders.Get().(*zstd.Decoder); ok {
+		return decoder, decoder.Reset(bytes.NewReader(frame))
+	}
+	return zstd.NewReader(bytes.NewReader(frame), zstd.WithDecoderConcurrency(1),
+		zstd.WithDecoderMaxWindow(windowBytesMax))
+}
+
+// giveBack keeps a decoder for the next payload, without the bytes that it read.
+func giveBack(decoder *zstd.Decoder) {
+	if decoder.Reset(nil) == nil {
+		decoders.Put(decoder)
+	}
+}

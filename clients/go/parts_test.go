@@ -1,0 +1,200 @@
+package turnkeep
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"turnkeep.dev/go/internal/wire"
+)
+
+func TestPausesDoubleUpToTheLongestAndEnd(t *testing.T) {
+	policy := Retry{Attempts: 5, First: 100 * time.Millisecond, Longest: 500 * time.Millisecond}
+	cases := []struct {
+		random float64
+		want   []time.Duration
+	}{{1, []time.Duration{100, 200, 400, 500, 500}}, {0, []time.Duration{50, 100, 200, 250, 250}}}
+	for _, c := range cases {
+		tries := backoff{policy: policy}
+		var got []time.Duration
+		for pause, again := tries.next(c.random); again; pause, again = tries.next(c.random) {
+			got = append(got, pause/time.Millisecond)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("got %v, not %v", got, c.want)
+		}
+	}
+}
+
+// Frames of all sizes come out whole, however the stream is cut, and stay as they are.
+func TestFramesAreTakenWhole(t *testing.T) {
+	sizes := []int{0, 1, sharedBytes - 5, sharedBytes, 50_000, 0, chunkBytes - 5, chunkBytes - 4, chunkBytes, 7, trustedBytes, 5 << 20, 3}
+	var sent []byte
+	for i, size := range sizes {
+		sent = wire.AppendResponse(sent, uint64(i), &wire.Blob{Bytes: bytes.Repeat([]byte{byte(i)}, size)})
+	}
+	sources := map[string]io.Reader{
+		"whole": bytes.NewReader(sent), "halves": iotest.HalfReader(bytes.NewReader(sent)),
+		"with the end": iotest.DataErrReader(bytes.NewReader(sent)),
+	}
+	for name, source := range sources {
+		reader := frameReader{source: source}
+		var taken []frame
+		for range sizes {
+			f, err := reader.next(8 << 20)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			taken = append(taken, f)
+		}
+		for i, f := range taken {
+			if want := wire.AppendResponse(nil, uint64(i), &wire.Blob{Bytes: bytes.Repeat([]byte{byte(i)}, sizes[i])}); !bytes.Equal(f.payload, want[wire.HeaderBytes:]) {
+				t.Errorf("%s: frame %d of %d bytes came out different", name, i, sizes[i])
+			}
+		}
+		if _, err := reader.next(8 << 20); !errors.Is(err, io.EOF) {
+			t.Errorf("%s: the end gives %v", name, err)
+		}
+	}
+}
+
+func TestSmallFramesUseOneChunk(t *testing.T) {
+	one := wire.AppendResponse(nil, 1, &wire.TurnAck{Context: 1, Turn: 1})
+	reader := frameReader{source: bytes.NewReader(bytes.Repeat(one, 3*chunkBytes/len(one)))}
+	if _, err := reader.next(1 << 20); err != nil {
+		t.Fatal(err)
+	}
+	first := &reader.chunk[0]
+	for {
+		if _, err := reader.next(1 << 20); err != nil {
+			break
+		}
+		if &reader.chunk[0] != first {
+			t.Fatal("another chunk was allocated")
+		}
+	}
+}
+
+func TestAStreamIsFullByFramesOrByBytesAndTakesAtLeastOne(t *testing.T) {
+	cases := []struct {
+		frames, bytes int
+		sizes         []int
+		want          int
+	}{
+		{3, 100, []int{10, 10, 10, 10}, 3}, {9, 100, []int{50, 50, 1}, 2}, {9, 100, []int{1000, 1}, 1},
+		{9, 100, []int{1, 1000}, 1}, {1, 1, []int{1000, 1000}, 1},
+	}
+	for _, c := range cases {
+		s := newStream(c.frames, c.bytes)
+		s.put(frame{})
+		taken := 0
+		for taken < len(c.sizes) && s.put(frame{payload: make([]byte, c.sizes[taken])}) {
+			taken++
+		}
+		if taken != c.want {
+			t.Errorf("%v into %d frames and %d bytes: %d are taken, not %d", c.sizes, c.frames, c.bytes, taken, c.want)
+		}
+	}
+}
+
+func TestAnEndedStreamIsEmptiedFirst(t *testing.T) {
+	s := newStream(4, 100)
+	s.put(frame{payload: []byte("x")})
+	reason := errors.New("lost")
+	s.end(reason)
+	if s.put(frame{}) {
+		t.Error("an ended stream takes a frame")
+	}
+	if f, more, err := s.next(context.Background()); !more || err != nil || string(f.payload) != "x" {
+		t.Errorf("got %q, %v, %v", f.payload, more, err)
+	}
+	if _, more, err := s.next(context.Background()); more || !errors.Is(err, reason) {
+		t.Errorf("got %v, %v", more, err)
+	}
+}
+
+func TestRoomIsGivenInTheOrderOfAsking(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	b := newBudget(10, 100)
+	if err := b.take(ctx, 60); err != nil {
+		t.Fatal(err)
+	}
+	large, impatient := make(chan error), make(chan error)
+	go func() { large <- b.take(ctx, 100) }()
+	waitFor(t, ctx, func() bool { return b.waitingNow() == 1 })
+	short, stop := context.WithCancel(ctx)
+	go func() { impatient <- b.take(short, 1) }()
+	waitFor(t, ctx, func() bool { return b.waitingNow() == 2 })
+	stop()
+	if err := <-impatient; !errors.Is(err, context.Canceled) {
+		t.Errorf("a small request overtakes a large one, or does not end: %v", err)
+	}
+	b.giveBack(60)
+	if err := <-large; err != nil {
+		t.Error(err)
+	}
+	b.giveBack(100)
+	if b.requests != 10 || b.bytes != 100 {
+		t.Errorf("%d requests and %d bytes are left", b.requests, b.bytes)
+	}
+}
+
+func (b *budget) waitingNow() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.waiting.Len()
+}
+
+func waitFor(t *testing.T, ctx context.Context, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatal(ctx.Err())
+		}
+	}
+}
+
+func TestRetryabilityIsOneQuestion(t *testing.T) {
+	api := func(status int) error { return &APIError{Status: status, Message: "x"} }
+	cases := []struct {
+		err  error
+		want bool
+	}{
+		{nil, false}, {io.EOF, false}, {lost(io.EOF), true}, {ErrConnect, true}, {api(429), true}, {api(503), true},
+		{api(507), true}, {api(404), false}, {api(409), false}, {api(500), false}, {lost(api(401)), true},
+		{risky.explain(lost(io.EOF)), false}, {safe.explain(lost(io.EOF)), true}, {risky.explain(api(503)), false},
+		{risky.explain(api(429)), true}, {risky.explain(context.Canceled), false}, {ErrClosed, false},
+		{protocolError(io.EOF), false}, {context.DeadlineExceeded, false},
+	}
+	for _, c := range cases {
+		if IsRetryable(c.err) != c.want {
+			t.Errorf("%v: retryable is not %v", c.err, c.want)
+		}
+	}
+}
+
+func TestHashesHaveOneText(t *testing.T) {
+	hash := HashOf(nil)
+	const text = "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262"
+	if hash.String() != text {
+		t.Errorf("got %v", hash)
+	}
+	if parsed, err := ParseHash(text); err != nil || parsed != hash {
+		t.Errorf("got %v, %v", parsed, err)
+	}
+	for _, bad := range []string{"", "af", text + "00", "zz" + text[2:]} {
+		if _, err := ParseHash(bad); err == nil {
+			t.Errorf("%q is a hash", bad)
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package turnkeep
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"turnkeep.dev/go/internal/packed"
+	"turnkeep.dev/go/internal/wire"
+)
+
+// historyPageTurns is how many turns History fetches at a time.
+const historyPageTurns = 256
+
+// Read says what a read gives of each turn.
+type Read struct {
+	// Payload asks for payloads.
+	Payload bool
+	// Stored asks for them in the form in which the server keeps them; Turn.Raw undoes it.
+	Stored bool
+	// Extended asks for CreatedAt and FSRoot.
+	Extended bool
+}
+
+func (r Read) options() wire.ReadOptions { return wire.ReadOptions(r) }
+
+// Turn is a turn as the server keeps it. The payloads of one page share memory.
+type Turn struct {
+	ID TurnID
+	// Parent is 0 for a root.
+	Parent   TurnID
+	Depth    uint32
+	Type     TypeRef
+	Encoding uint32
+	// Zstd says that Payload is compressed, which it is only if Read.Stored asked for it.
+	Zstd bool
+	// Size and Hash are those of the uncompressed payload.
+	Size uint32
+	Hash Hash
+	// Payload is empty unless Read.Payload asked for it.
+	Payload []byte
+	// CreatedAt and FSRoot are zero unless Read.Extended asked for them; a turn may have no FSRoot.
+	CreatedAt time.Time
+	FSRoot    Hash
+}
+
+// Raw is the uncompressed payload, whichever form it came in.
+func (t *Turn) Raw() ([]byte, error) {
+	if !t.Zstd {
+		return t.Payload, nil
+	}
+	raw, err := packed.Unpack(t.Payload, t.Size)
+	if err != nil {
+		return nil, fmt.Errorf("%w: turn %v: %w", ErrBadPayload, t.ID, err)
+	}
+	return raw, nil
+}
+
+// Verify checks the payload against its hash. A turn that was read without its payload fails.
+func (t *Turn) Verify() error {
+	raw, err := t.Raw()
+	if err != nil {
+		return err
+	}
+	return verify(t.Hash, raw)
+}
+
+func verify(hash Hash, raw []byte) error {
+	if actual := HashOf(raw); actual != hash {
+		return fmt.Errorf("%w: expected %v, found %v", ErrHashMismatch, hash, actual)
+	}
+	return nil
+}
+
+// Last gives the turns nearest to a context's head, oldest first. A page has at most 10 000 turns and
+// 64 MiB; a larger limit is cut.
+func (c *Client) Last(ctx context.Context, id ContextID, limit uint32, r Read) ([]Turn, error) {
+	return c.page(ctx, &wire.GetLast{Context: uint64(id), Limit: limit, Options: r.options()}, r)
+}
+
+// Before gives the nearest ancestors of a turn, oldest first; before 0 means those of the head, with it.
+func (c *Client) Before(ctx context.Context, id ContextID, before TurnID, limit uint32, r Read) ([]Turn, error) {
+	request := &wire.GetBefore{Context: uint64(id), Before: uint64(before), Limit: limit, Options: r.options()}
+	return c.page(ctx, request, r)
+}
+
+// Range gives the turns of the depths from start on, on the way to the head, oldest first.
+func (c *Client) Range(ctx context.Context, id ContextID, start, limit uint32, r Read) ([]Turn, error) {
+	request := &wire.GetRange{Context: uint64(id), Start: start, Limit: limit, Options: r.options()}
+	return c.page(ctx, request, r)
+}
+
+// History gives all turns of a context from its head back to its root, a page at a time. The first page
+// fixes the path, so appends meanwhile do not disturb it. An error ends it.
+func (c *Client) History(ctx context.Context, id ContextID, r Read) iter.Seq2[Turn, error] {
+	return func(yield func(Turn, error) bool) {
+		before := TurnID(0)
+		for {
+			page, err := c.Before(ctx, id, before, historyPageTurns, r)
+			if err != nil {
+				yield(Turn{}, err)
+				return
+			}
+			for i := len(page) - 1; i >= 0; i-- {
+				if !yield(page[i], nil) {
+					return
+				}
+			}
+			if len(page) == 0 || page[0].Parent == 0 {
+				return
+			}
+			before = page[0].ID
+		}
+	}
+}
+
+func (c *Client) page(ctx context.Context, request wire.Request, r Read) ([]Turn, error) {
+	page, err := exchange[*wire.Page](ctx, c, request, r.Extended, safe)
+	if err != nil {
+		return nil, err
+	}
+	turns := make([]Turn, len(page.Items))
+	for i := range page.Items {
+		if turns[i], err = c.turn(&page.Items[i], r); err != nil {
+			return nil, err
+		}
+	}
+	return turns, nil
+}
+
+func (c *Client) turn(item *wire.Item, r Read) (Turn, error) {
+	turn := Turn{
+		ID:       TurnID(item.Turn),
+		Parent:   TurnID(item.Parent),
+		Depth:    item.Depth,
+		Type:     TypeRef{ID: item.TypeID, Version: item.TypeVersion},
+		Encoding: item.Encoding,
+		Zstd:     item.Compression == wire.CompressionZstd,
+		Size:     item.RawLen,
+		Hash:     item.Hash,
+		Payload:  item.Payload,
+		FSRoot:   item.FSRoot,
+	}
+	if item.Extended {
+		turn.CreatedAt = time.UnixMilli(int64(item.CreatedAt)).UTC()
+	}
+	if c.options.verify && r.Payload {
+		return turn, turn.Verify()
+	}
+	return turn, nil
+}

@@ -1,0 +1,239 @@
+package turnkeep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+const (
+	// snapshotFileBytesMax is the largest file that a snapshot can hold: the server's limit of a blob.
+	snapshotFileBytesMax = 32 << 20
+	// snapshotDepthMax bounds the nesting of directories.
+	snapshotDepthMax = 256
+	// snapshotBatchBlobs and snapshotBatchBytes are gathered before the server is asked what it has.
+	snapshotBatchBlobs = 4096
+	snapshotBatchBytes = 32 << 20
+	// snapshotUploads are under way at a time.
+	snapshotUploads = 64
+)
+
+// ErrUnsupportedFile says that a snapshot met something that is no file, directory or symlink.
+var ErrUnsupportedFile = errors.New("turnkeep: not a file, directory or symlink")
+
+// Snapshot is a directory as it was: its root and what it took to keep it.
+type Snapshot struct {
+	// Root is what AttachFS and Append.FSRoot take.
+	Root Hash
+	// Files, Directories and Symlinks count entries; the root is a directory.
+	Files, Directories, Symlinks int
+	// Blobs and Bytes count what had to be uploaded.
+	Blobs int
+	Bytes int64
+}
+
+// SnapshotOptions says what a snapshot leaves out.
+type SnapshotOptions struct {
+	// Skip leaves out an entry for which it gives true, a directory with all that it holds. The path is
+	// relative to the snapshot's directory, with slashes.
+	Skip func(path string, entry fs.DirEntry) bool
+}
+
+// Snapshot keeps a directory: its files, symlinks (their targets, never followed) and directories, with
+// permissions. Only what the server does not have is uploaded. The same directory always gives the same
+// root; one that changes meanwhile gives a root of what was read. Anything but files, directories and
+// symlinks is ErrUnsupportedFile, unless it is skipped.
+func (c *Client) Snapshot(ctx context.Context, dir string, o SnapshotOptions) (Snapshot, error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	if !info.IsDir() {
+		return Snapshot{}, fmt.Errorf("turnkeep: %s is not a directory", dir)
+	}
+	w := &snapshotWalk{client: c, options: o, seen: make(map[Hash]bool)}
+	root, err := w.directory(ctx, dir, "", 0)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	if err := w.flush(ctx); err != nil {
+		return Snapshot{}, err
+	}
+	w.result.Root = root
+	return w.result, nil
+}
+
+// snapshotWalk gathers blobs and uploads those that are missing. The root is known to the
+// caller only when everything that it names is kept.
+type snapshotWalk struct {
+	client  *Client
+	options SnapshotOptions
+	result  Snapshot
+	seen    map[Hash]bool
+	hashes  []Hash
+	blobs   [][]byte
+	bytes   int
+}
+
+func (w *snapshotWalk) directory(ctx context.Context, dir, relative string, depth int) (Hash, error) {
+	if depth > snapshotDepthMax {
+		return Hash{}, fmt.Errorf("%w: %s is nested deeper than %d", ErrTooLarge, dir, snapshotDepthMax)
+	}
+	listed, err := os.ReadDir(dir)
+	if err != nil {
+		return Hash{}, err
+	}
+	w.result.Directories++
+	var entries []Entry
+	for _, found := range listed {
+		below := joinSlash(relative, found.Name())
+		if w.options.Skip != nil && w.options.Skip(below, found) {
+			continue
+		}
+		entry, err := w.entry(ctx, filepath.Join(dir, found.Name()), below, depth)
+		if err != nil {
+			return Hash{}, err
+		}
+		entries = append(entries, entry)
+	}
+	tree, err := EncodeTree(entries)
+	if err != nil {
+		return Hash{}, err
+	}
+	return w.keep(ctx, dir, tree)
+}
+
+func joinSlash(dir, name string) string {
+	if dir == "" {
+		return name
+	}
+	return dir + "/" + name
+}
+
+func (w *snapshotWalk) entry(ctx context.Context, path, relative string, depth int) (Entry, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return Entry{}, err
+	}
+	entry := Entry{Name: info.Name(), Mode: unixMode(info.Mode())}
+	var content []byte
+	switch info.Mode().Type() {
+	case fs.ModeDir:
+		entry.Kind = EntryDirectory
+		entry.Hash, err = w.directory(ctx, path, relative, depth+1)
+		return entry, err
+	case fs.ModeSymlink:
+		w.result.Symlinks++
+		var target string
+		target, err = os.Readlink(path)
+		entry.Kind, content = EntrySymlink, []byte(target)
+	case 0:
+		w.result.Files++
+		content, err = readFile(path, info)
+	default:
+		err = fmt.Errorf("%w: %s is %v", ErrUnsupportedFile, path, info.Mode().Type())
+	}
+	if err != nil {
+		return Entry{}, err
+	}
+	entry.Size = uint64(len(content))
+	entry.Hash, err = w.keep(ctx, path, content)
+	return entry, err
+}
+
+// readFile reads the file that info describes, and not one that has taken its place.
+func readFile(path string, info fs.FileInfo) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	opened, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !os.SameFile(info, opened) {
+		return nil, fmt.Errorf("turnkeep: %s was replaced while it was read", path)
+	}
+	return io.ReadAll(io.LimitReader(file, snapshotFileBytesMax+1))
+}
+
+// unixMode gives the bits that a tree keeps, at their places in Unix.
+func unixMode(mode fs.FileMode) uint32 {
+	bits := uint32(mode.Perm())
+	for _, special := range []struct {
+		mode fs.FileMode
+		bit  uint32
+	}{{fs.ModeSetuid, 0o4000}, {fs.ModeSetgid, 0o2000}, {fs.ModeSticky, 0o1000}} {
+		if mode&special.mode != 0 {
+			bits |= special.bit
+		}
+	}
+	return bits
+}
+
+// keep gathers a blob, and uploads when enough is gathered.
+func (w *snapshotWalk) keep(ctx context.Context, path string, blob []byte) (Hash, error) {
+	if len(blob) > snapshotFileBytesMax {
+		return Hash{}, fmt.Errorf("%w: %s has more than %d bytes", ErrTooLarge, path, snapshotFileBytesMax)
+	}
+	hash := HashOf(blob)
+	if w.seen[hash] {
+		return hash, nil
+	}
+	w.seen[hash] = true
+	w.hashes, w.blobs = append(w.hashes, hash), append(w.blobs, blob)
+	w.bytes += len(blob)
+	if len(w.blobs) >= snapshotBatchBlobs || w.bytes >= snapshotBatchBytes {
+		return hash, w.flush(ctx)
+	}
+	return hash, nil
+}
+
+// flush uploads what the server does not have.
+func (w *snapshotWalk) flush(ctx context.Context) error {
+	present, err := w.client.HasBlobs(ctx, w.hashes)
+	if err != nil {
+		return err
+	}
+	var missing [][]byte
+	for i, there := range present {
+		if !there {
+			missing = append(missing, w.blobs[i])
+			w.result.Blobs++
+			w.result.Bytes += int64(len(w.blobs[i]))
+		}
+	}
+	w.hashes, w.blobs, w.bytes = nil, nil, 0
+	return w.client.putAll(ctx, missing)
+}
+
+// putAll keeps blobs, several at a time so that they share the server's syncs. The first failure ends it.
+func (c *Client) putAll(ctx context.Context, blobs [][]byte) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	next := make(chan []byte)
+	var workers sync.WaitGroup
+	for range min(snapshotUploads, len(blobs)) {
+		workers.Add(1)
+		go func() {
+			defer workers.Done()
+			for blob := range next {
+				if _, _, err := c.PutBlob(ctx, blob); err != nil {
+					cancel(err)
+				}
+			}
+		}()
+	}
+	for _, blob := range blobs {
+		next <- blob
+	}
+	close(next)
+	workers.Wait()
+	return context.Cause(ctx)
+}

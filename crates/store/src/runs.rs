@@ -1,0 +1,81 @@
+//! A list of numbers most of which are the one before plus one, kept as the runs that they form.
+//!
+//! It gives what a [`Table`] gives: one writer, any number of readers without locks. Invariant: a run is
+//! in the table before the length covers its first number, so a reader always finds the run it needs.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::table::Table;
+
+/// See the module.
+pub(crate) struct Runs {
+    /// Where a run begins, and its first number.
+    runs: Table<2>,
+    len: AtomicU64,
+}
+
+impl Runs {
+    pub(crate) fn new() -> Self {
+        Self { runs: Table::new(), len: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.len.load(Ordering::Acquire)
+    }
+
+    /// Appends a number. Only the writer may call this.
+    pub(crate) fn push(&self, number: u64) {
+        let at = self.len.load(Ordering::Relaxed);
+        let last = self.runs.len().checked_sub(1).and_then(|run| self.runs.get(run));
+        if last.is_none_or(|[begin, first]| first.wrapping_add(at - begin) != number) {
+            self.runs.push([at, number]);
+        }
+        self.len.store(at + 1, Ordering::Release);
+    }
+
+    /// The number at a place.
+    pub(crate) fn get(&self, at: u64) -> Option<u64> {
+        if at >= self.len() {
+            return None;
+        }
+        let (mut low, mut high) = (0, self.runs.len());
+        while high - low > 1 {
+            let middle = low.midpoint(high);
+            *if self.runs.word(middle, 0)? <= at { &mut low } else { &mut high } = middle;
+        }
+        let [begin, first] = self.runs.get(low)?;
+        Some(first.wrapping_add(at - begin))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_back_whatever_runs_they_form() {
+        let numbers = [7, 8, 9, 1, 3, 4, 4, 5, 0, 1, 2];
+        let runs = Runs::new();
+        for (len, &number) in numbers.iter().enumerate() {
+            assert_eq!(runs.get(len as u64), None);
+            runs.push(number);
+            let read: Vec<_> = (0..runs.len()).map_while(|at| runs.get(at)).collect();
+            assert_eq!(read, numbers[..=len]);
+        }
+        assert_eq!(runs.runs.len(), 5);
+    }
+
+    #[test]
+    fn a_reader_finds_every_number_that_the_length_covers() {
+        let runs = Runs::new();
+        let number = |at: u64| at + at / 3 * 100;
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..100_000).for_each(|at| runs.push(number(at))));
+            while runs.len() < 100_000 {
+                if let Some(last) = runs.len().checked_sub(1) {
+                    assert_eq!(runs.get(last), Some(number(last)));
+                }
+            }
+        });
+    }
+}
