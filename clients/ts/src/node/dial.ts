@@ -1,6 +1,6 @@
 /** Makes a connection: TCP, TLS when configured, HELLO. All of it within one time-out; one try. */
 
-import { connect as connectTcp, type OnReadOpts, type Socket } from "node:net";
+import { connect as connectTcp, isIP, type OnReadOpts, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { ConnectError, LostError, ProtocolError, TurnkeepError } from "../core/errors.js";
 import { type Frame, MsgType } from "../wire/frame.js";
@@ -52,9 +52,11 @@ export async function dial(address: Address, options: ResolvedOptions, signal: A
 function openSocket({ host, port }: Address, { tls }: ResolvedOptions, onread: OnReadOpts): Socket {
 	if (tls === undefined) return connectTcp({ host, port, onread });
 	const trust = tls.ca === undefined ? {} : { ca: tls.ca };
+	// An IP address is checked against the certificate, but is no name to ask for.
+	const name = tls.serverName ?? (isIP(host) === 0 ? host : undefined);
 	// TLS reads as TCP does, which the types do not say.
 	const reading: object = { onread };
-	return connectTls({ host, port, servername: tls.serverName ?? host, ...trust, ...reading });
+	return connectTls({ host, port, ...(name === undefined ? {} : { servername: name }), ...trust, ...reading });
 }
 
 function greet(connection: Connection, { token, tag }: ResolvedOptions): Promise<unknown> {

@@ -4,7 +4,7 @@
 
 import { act, cleanup, renderHook, waitFor } from "@testing-library/react";
 import { type ReactNode, StrictMode } from "react";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { type ContextId, contextId, GatewayClient, type TurnId } from "../../src/http/index.js";
 import {
 	TurnkeepProvider,
@@ -45,6 +45,8 @@ async function countingFetch(input: string | URL | Request, init?: RequestInit):
 let client: GatewayClient;
 
 beforeAll(async () => {
+	// The document reports every failed request, and some tests are about failing.
+	vi.spyOn(process.stderr, "write").mockReturnValue(true);
 	server = await TestServer.start({ flags: ["--allow-origin", location.origin] });
 	client = new GatewayClient({
 		baseUrl: server.url,
@@ -63,7 +65,10 @@ afterEach(async () => {
 	await waitFor(() => expect(open).toBe(0), WAIT);
 });
 
-afterAll(() => server?.stop());
+afterAll(async () => {
+	vi.restoreAllMocks();
+	await server?.stop();
+});
 
 function wrapper({ children }: { children: ReactNode }) {
 	return <TurnkeepProvider client={client}>{children}</TurnkeepProvider>;
