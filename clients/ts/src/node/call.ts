@@ -52,7 +52,6 @@ class Call<Request, Answer> implements Waiter {
 	#backoff: Backoff | null = null;
 	/** Undoes whatever the call waits for right now. */
 	#giveUp: () => void = () => undefined;
-	#isSettled = false;
 
 	constructor(
 		private readonly caller: Caller,
@@ -64,7 +63,7 @@ class Call<Request, Answer> implements Waiter {
 	start(): void {
 		const { signal } = this.question;
 		if (signal?.aborted) {
-			this.#settle(() => this.reject(signal.reason));
+			this.reject(signal.reason);
 			return;
 		}
 		signal?.addEventListener("abort", this.#onAbort, { once: true });
@@ -81,7 +80,8 @@ class Call<Request, Answer> implements Waiter {
 			this.#failed(this.#explain(error));
 			return;
 		}
-		this.#settle(() => this.resolve(value));
+		this.#letGo();
+		this.resolve(value);
 	}
 
 	onLost(error: LostError): void {
@@ -135,7 +135,8 @@ class Call<Request, Answer> implements Waiter {
 		this.#backoff ??= new Backoff(this.caller.options.retry);
 		const pause = isRetryable(error) ? this.#backoff.next() : undefined;
 		if (pause === undefined) {
-			this.#settle(() => this.reject(error));
+			this.#letGo();
+			this.reject(error);
 			return;
 		}
 		const timer = setTimeout(() => this.#try(), pause);
@@ -151,13 +152,12 @@ class Call<Request, Answer> implements Waiter {
 
 	readonly #onAbort = (): void => {
 		this.#giveUp();
-		this.#settle(() => this.reject(this.question.signal?.reason));
+		this.#letGo();
+		this.reject(this.question.signal?.reason);
 	};
 
-	#settle(how: () => void): void {
-		if (this.#isSettled) return;
-		this.#isSettled = true;
+	/** Leaves the signal alone: the call is settled. */
+	#letGo(): void {
 		this.question.signal?.removeEventListener("abort", this.#onAbort);
-		how();
 	}
 }

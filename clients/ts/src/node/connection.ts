@@ -7,7 +7,7 @@
  * revived, the client dials a new one.
  */
 
-import type { Socket } from "node:net";
+import type { OnReadOpts, Socket } from "node:net";
 import { LostError, ProtocolError, TooLargeError } from "../core/errors.js";
 import { ByteWriter } from "../wire/bytes.js";
 import { type Frame, FrameGatherer, HEADER_BYTES, MsgType } from "../wire/frame.js";
@@ -55,15 +55,18 @@ export class Connection {
 	#silentTicks = 0;
 	#lost: LostError | null = null;
 
-	/** Takes over a connected socket. */
-	constructor(socket: Socket, bounds: ConnectionBounds) {
-		this.#socket = socket;
+	/** Opens a socket that reads as it is told. What is sent before it is connected waits. */
+	constructor(openSocket: (onread: OnReadOpts) => Socket, bounds: ConnectionBounds) {
 		this.#bounds = bounds;
 		this.#gatherer = new FrameGatherer(bounds.frameBytesMax);
+		const socket = openSocket({
+			buffer: () => this.#gatherer.room(),
+			callback: (bytes) => this.#receive(bytes),
+		});
+		this.#socket = socket;
 		this.#silence = setInterval(() => this.#watch(), bounds.answerTimeoutMs / SILENCE_TICKS);
 		this.#silence.unref();
 		socket.setNoDelay(true);
-		socket.on("data", (piece: Buffer) => this.#receive(piece));
 		socket.on("error", (cause) => this.#end(new LostError("io", cause.message, { cause })));
 		socket.on("close", () => this.#end(new LostError("ended", "the server closed it")));
 	}
@@ -95,9 +98,9 @@ export class Connection {
 		if (this.#waiters.delete(reqId) && this.#lost === null) this.send(cancel, reqId, NOBODY);
 	}
 
-	/** Ends the connection; everybody who still waits learns that this side closed it. */
-	close(): void {
-		this.#end(new LostError("closed", "the client was closed"));
+	/** Ends the connection; everybody who still waits learns why, by default that this side closed it. */
+	close(why = new LostError("closed", "the client was closed")): void {
+		this.#end(why);
 	}
 
 	#write<T>(codec: RequestCodec<T>, reqId: bigint, request: T): void {
@@ -138,14 +141,16 @@ export class Connection {
 		});
 	}
 
-	#receive(piece: Buffer): void {
+	/** Takes what was read; gives whether to read on. */
+	#receive(bytes: number): boolean {
 		this.#silentTicks = 0;
 		try {
-			this.#gatherer.push(piece, this.#deliver);
+			this.#gatherer.filled(bytes, this.#deliver);
 		} catch (cause) {
 			if (!(cause instanceof ProtocolError)) throw cause;
 			this.#end(new LostError("frame_too_long", `the server sent ${cause.message}`, { cause }));
 		}
+		return this.#lost === null;
 	}
 
 	/** Hands a frame to whoever waits for it. A subscription that was given up may speak for a moment. */
