@@ -21,7 +21,7 @@ const type = { id: "bench.Turn", version: 1 };
 
 /** A payload that is a map with one binary field, and different every time. */
 function payload(number) {
-	const bytes = Buffer.alloc(PAYLOAD_BYTES, number & 0xff);
+	const bytes = Buffer.allocUnsafe(PAYLOAD_BYTES).fill(number & 0xff);
 	bytes.set([0x81, 0x01, 0xc5, (PAYLOAD_BYTES - 5) >> 8, (PAYLOAD_BYTES - 5) & 0xff]);
 	bytes.writeUInt32LE(number, 8);
 	return bytes;

@@ -12,7 +12,7 @@ import * as requests from "../wire/requests.js";
 import type { ResponseCodec } from "../wire/responses.js";
 import * as responses from "../wire/responses.js";
 import { MSGPACK, type Turn, type TurnContent, type TypeRef } from "../wire/turns.js";
-import { type Caller, call, type Question, type Repeat } from "./call.js";
+import { call, type Question, type Repeat } from "./call.js";
 import type { Connection } from "./connection.js";
 import { type Address, dial, parseAddress } from "./dial.js";
 import { Gate } from "./gate.js";
@@ -114,7 +114,7 @@ export async function connect(address: string, options: ClientOptions & CallOpti
 }
 
 /** A client of one server. Made by {@link connect}. */
-export class Client implements Caller {
+export class Client {
 	/** @internal */
 	readonly gate: Gate;
 	#current: Connection | null = null;

@@ -85,11 +85,6 @@ export class FrameGatherer {
 	/** Refuses frames with a payload over `bytesMax`. */
 	constructor(private readonly bytesMax: number) {}
 
-	/** Whether the beginning of a frame waits for its end. */
-	get isWithinFrame(): boolean {
-		return this.#end > this.#start;
-	}
-
 	/** Where the next bytes go. */
 	room(): Buffer {
 		if (this.#buffer.length - this.#end < ROOM_BYTES) this.#makeRoom();
