@@ -45,7 +45,7 @@ export interface TlsOptions {
 /** Options with everything decided. */
 export type ResolvedOptions = Required<Omit<ClientOptions, "token" | "tls">> & Pick<ClientOptions, "token" | "tls">;
 
-/** Fills in what was left out. */
+/** Fills in what was left out, or is undefined. */
 export function resolveOptions(options: ClientOptions): ResolvedOptions {
 	const defaults = {
 		tag: "turnkeep-ts",
@@ -60,5 +60,6 @@ export function resolveOptions(options: ClientOptions): ResolvedOptions {
 		subscriptionEventsMax: 1024,
 		subscriptionBytesMax: 64 * MIB,
 	};
-	return { ...defaults, ...options };
+	const given = Object.entries(options).filter(([, value]) => value !== undefined);
+	return { ...defaults, ...Object.fromEntries(given) };
 }

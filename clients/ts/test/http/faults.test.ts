@@ -243,6 +243,21 @@ describe("event streams", () => {
 		}
 	});
 
+	it("that never come outlive any number of losses, which count only in a row", async () => {
+		let opened = 0;
+		const server = await fake((_request, response) => {
+			opened += 1;
+			response.writeHead(200, { "content-type": "text/event-stream" });
+			if (opened <= 20) response.end(": ping\n\n");
+			else response.write(event(1));
+		});
+		const retry = { attemptsMax: 2, firstMs: 0, longestMs: 0 };
+		for await (const { position } of client(server.url, { retry }).events({ after: "0" })) {
+			expect(position).toBe("1");
+			break;
+		}
+	});
+
 	it("that cannot be resumed say so", async () => {
 		const server = await fake((_request, response) => refuse(response, 409));
 		const following = client(server.url).events({ after: "9" });
