@@ -17,6 +17,8 @@ import { failure, serverError } from "../wire/responses.js";
 /** A buffer is kept for the next frames unless one made it grow beyond this. */
 const SPARE_BYTES_MAX = 1 << 20;
 const OUTBOX_BYTES = 64 << 10;
+/** So much is written at a time, so that a slow line is seen to move. */
+const WRITE_BYTES = 256 << 10;
 /** Silence is looked for so many times within the time-out. */
 const SILENCE_TICKS = 4;
 
@@ -138,10 +140,20 @@ export class Connection {
 		const full = this.#outbox;
 		this.#outbox = this.#spare;
 		this.#spare = null;
-		this.#socket.write(full.written(), () => {
+		this.#writeFrom(full.written(), () => {
 			full.truncate(0);
 			this.#spare = full.capacity > SPARE_BYTES_MAX ? new ByteWriter(OUTBOX_BYTES) : full;
 			this.#flush();
+		});
+	}
+
+	/** Writes part after part. A socket that fails says so by itself. */
+	#writeFrom(bytes: Buffer, onWritten: () => void): void {
+		this.#socket.write(bytes.subarray(0, WRITE_BYTES), (error) => {
+			if (error) return;
+			this.#silentTicks = 0;
+			if (bytes.length > WRITE_BYTES) this.#writeFrom(bytes.subarray(WRITE_BYTES), onWritten);
+			else onWritten();
 		});
 	}
 
@@ -179,7 +191,7 @@ export class Connection {
 		waiter.onFrame(frame);
 	};
 
-	/** Ends the connection when requests were unanswered and not one byte came for the whole time-out. */
+	/** Ends the connection when requests were unanswered and nothing moved, either way, for the whole time-out. */
 	#watch(): void {
 		const isWaiting = this.#replies > 0 || this.#unaccepted.size > 0;
 		this.#silentTicks = isWaiting ? this.#silentTicks + 1 : 0;

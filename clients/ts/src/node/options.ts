@@ -14,7 +14,7 @@ export interface ClientOptions {
 	readonly tag?: string;
 	/** For a connection, its TLS handshake and the answer to HELLO together. */
 	readonly connectTimeoutMs?: number;
-	/** For the next byte from the server while requests are unanswered. */
+	/** For the next byte, in either direction, while requests are unanswered. */
 	readonly answerTimeoutMs?: number;
 	/** What to do when the connection is lost or the server says "later". */
 	readonly retry?: RetryPolicy;

@@ -1,8 +1,10 @@
 /** What the client does when the server dies, is slow, sends half of something, too much, or the wrong thing. */
 
-import { getEventListeners } from "node:events";
-import { afterEach, describe, expect, it } from "vitest";
+import { EventEmitter, getEventListeners } from "node:events";
+import type { Socket } from "node:net";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { hashOf } from "../../src/core/blob-hash.js";
+import { Connection } from "../../src/node/connection.js";
 import {
 	type Client,
 	type ClientOptions,
@@ -155,6 +157,29 @@ describe("a slow server", () => {
 		const connected = await client(server.address, { answerTimeoutMs: 40, retry: { ...QUICK, attemptsMax: 1 } });
 		await expect(connected.head(CONTEXT)).rejects.toMatchObject({ name: "LostError", reason: "silent" });
 		expect(server.connections).toBe(2);
+	});
+
+	it("that takes a large request slowly is not given up while it takes it", () => {
+		vi.useFakeTimers();
+		ends.push(() => vi.useRealTimers());
+		const taken: (() => void)[] = [];
+		const socket = Object.assign(new EventEmitter(), {
+			setNoDelay: () => undefined,
+			destroy: () => undefined,
+			write: (_bytes: Buffer, onTaken: () => void) => taken.push(onTaken),
+		});
+		const bounds = { requestBytesMax: 64 << 20, frameBytesMax: 1000, answerTimeoutMs: 1000 };
+		const connection = new Connection(() => socket as unknown as Socket, bounds);
+		const nobody = { isReply: true, onFrame: () => undefined, onLost: () => undefined };
+		const bytes = new Uint8Array(2 << 20);
+		connection.send(requests.putBlob, { hash: hashOf(bytes), bytes }, nobody);
+		for (let parts = 0; parts < 8; parts += 1) {
+			vi.advanceTimersByTime(900);
+			expect(connection.lost).toBeNull();
+			taken.shift()?.();
+		}
+		vi.advanceTimersByTime(2000);
+		expect(connection.lost).toMatchObject({ reason: "silent" });
 	});
 
 	it("that does not greet is given up", async () => {
