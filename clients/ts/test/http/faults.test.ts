@@ -87,6 +87,12 @@ describe("a request", () => {
 		expect(asked).toBe(3);
 	});
 
+	it("publishes a bundle only if the gateway says so, and not a login page", async () => {
+		const server = await fake((_request, response) => response.end("hello"));
+		const bundle = { registry_version: 1, bundle_id: "b", types: {} };
+		await expect(client(server.url).putBundle(bundle)).rejects.toMatchObject({ name: "ProtocolError" });
+	});
+
 	it("to where nobody listens, or to no address, fails", async () => {
 		const nobody = client("http://127.0.0.1:1", { retry: { ...QUICK, attemptsMax: 0 } });
 		await expect(nobody.stats()).rejects.toBeInstanceOf(TurnkeepError);
