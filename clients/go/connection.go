@@ -39,13 +39,15 @@ type connection struct {
 	running  sync.WaitGroup
 	activity atomic.Uint64
 
-	mu       sync.Mutex
-	outbox   []byte
-	lastID   uint64
-	calls    map[uint64]*call
-	streams  map[uint64]*stream
-	lost     error
-	watchdog *time.Timer
+	mu      sync.Mutex
+	outbox  []byte
+	lastID  uint64
+	calls   map[uint64]*call
+	streams map[uint64]*stream
+	// unanswered are the streams to which no frame has come yet.
+	unanswered map[uint64]bool
+	lost       error
+	watchdog   *time.Timer
 	// What the watchdog saw when it looked last.
 	silentTicks int
 	movedBefore uint64
@@ -61,6 +63,7 @@ func startConnection(socket net.Conn, o *options) *connection {
 		ended:           make(chan struct{}),
 		calls:           make(map[uint64]*call),
 		streams:         make(map[uint64]*stream),
+		unanswered:      make(map[uint64]bool),
 	}
 	c.watch()
 	c.running.Add(2)
@@ -87,6 +90,7 @@ func (c *connection) follow(s *stream, request *wire.Subscribe) (uint64, error) 
 	id, err := c.push(request)
 	if err == nil {
 		c.streams[id] = s
+		c.unanswered[id] = true
 	}
 	c.mu.Unlock()
 	c.wakeWriter()
@@ -106,6 +110,7 @@ func (c *connection) dropStream(id uint64) {
 		return
 	}
 	delete(c.streams, id)
+	delete(c.unanswered, id)
 	if cancelID, err := c.push(&wire.Cancel{ReqID: id}); err == nil {
 		c.calls[cancelID] = newCall(nil, 0)
 	}
@@ -146,7 +151,7 @@ func (c *connection) end(reason error) {
 	}
 	c.lost = reason
 	calls, streams := c.calls, c.streams
-	c.calls, c.streams, c.outbox = nil, nil, nil
+	c.calls, c.streams, c.unanswered, c.outbox = nil, nil, nil, nil
 	c.watchdog.Stop()
 	c.mu.Unlock()
 	close(c.ended)
@@ -284,6 +289,7 @@ func (c *connection) deliver(f frame) error {
 func (c *connection) deliverToStream(f frame) error {
 	id := f.header.ReqID
 	s := c.streams[id]
+	delete(c.unanswered, id)
 	switch {
 	case s == nil:
 		return strayFrame(f)
@@ -330,7 +336,7 @@ func (c *connection) isSilent() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	moved := c.activity.Load()
-	if c.silentTicks++; len(c.calls) == 0 || moved != c.movedBefore {
+	if c.silentTicks++; len(c.calls)+len(c.unanswered) == 0 || moved != c.movedBefore {
 		c.silentTicks = 0
 	}
 	c.movedBefore = moved

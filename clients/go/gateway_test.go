@@ -97,3 +97,13 @@ func TestGatewayErrorsAreThoseOfTheBinaryProtocol(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Whatever answers 200 to everything, such as a login page, has published nothing.
+func TestABundleIsPublishedOnlyIfTheGatewaySaysSo(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) }))
+	defer server.Close()
+	isNew, err := turnkeep.NewGateway(server.URL, "", nil).PublishBundle(testContext(t), "b", []byte("{}"))
+	if isNew || !errors.Is(err, turnkeep.ErrProtocol) {
+		t.Errorf("got %v, %v", isNew, err)
+	}
+}

@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"testing/iotest"
@@ -198,5 +201,57 @@ func TestHashesHaveOneText(t *testing.T) {
 		if _, err := ParseHash(bad); err == nil {
 			t.Errorf("%q is a hash", bad)
 		}
+	}
+}
+
+func TestADirectoryThatWasReplacedIsNotRead(t *testing.T) {
+	dir := t.TempDir()
+	inside, outside := filepath.Join(dir, "inside"), t.TempDir()
+	if err := os.Mkdir(inside, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Lstat(inside)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readDirectory(inside, info); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(inside); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, inside); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readDirectory(inside, info); err == nil {
+		t.Error("a symlink was followed")
+	}
+}
+
+// The watchdog looks for silence only while something is unanswered: a subscription that was accepted may be quiet.
+func TestSilenceIsDeadlyUntilASubscriptionIsAccepted(t *testing.T) {
+	near, far := net.Pipe()
+	defer far.Close()
+	o := newOptions([]Option{WithAnswerTimeout(time.Hour)})
+	c := startConnection(near, &o)
+	defer c.close(ErrClosed)
+	id, err := c.follow(newStream(1, 1), &wire.Subscribe{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	silentAtLast := func() (silent bool) {
+		for range 2 * watchTicks {
+			silent = c.isSilent()
+		}
+		return silent
+	}
+	if !silentAtLast() {
+		t.Error("a subscription that nobody accepts waits for ever")
+	}
+	if err := c.deliver(frame{header: wire.Header{Type: wire.TypeSubscribe, ReqID: id}}); err != nil {
+		t.Fatal(err)
+	}
+	if silentAtLast() {
+		t.Error("a quiet subscription is taken for dead")
 	}
 }

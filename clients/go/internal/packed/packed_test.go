@@ -3,6 +3,7 @@ package packed
 import (
 	"bytes"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -35,6 +36,9 @@ func TestUnpackingIsBoundedByTheLength(t *testing.T) {
 		if _, err := Unpack(bomb, size); !errors.Is(err, ErrLength) {
 			t.Errorf("%d bytes: %v", size, err)
 		}
+	}
+	if _, err := Unpack(bomb, RawBytesMax+1); !errors.Is(err, ErrLength) || !strings.Contains(err.Error(), "limit") {
+		t.Errorf("a length over the limit: %v", err)
 	}
 	for cut := range 20 {
 		if _, err := Unpack(bomb[:cut], 8<<20); err == nil {

@@ -7,7 +7,7 @@
 
 import { type BlobHash, hashOf, verifyHash } from "../core/blob-hash.js";
 import type { Bundle } from "../core/bundle.js";
-import { ServerError } from "../core/errors.js";
+import { ProtocolError, ServerError } from "../core/errors.js";
 import { EtagCache } from "./etag-cache.js";
 import { type EventOptions, storeEvents } from "./events.js";
 import type { ContextId, TurnId } from "./ids.js";
@@ -182,6 +182,9 @@ export class GatewayClient {
 	async putBundle(bundle: Bundle, options?: GatewayCallOptions): Promise<boolean> {
 		const request = { method: "PUT", path: bundlePath(bundle.bundle_id), headers: JSON_TYPE } as const;
 		const answer = await this.#transport.ask({ ...request, body: JSON.stringify(bundle), ...options });
+		if (answer.status !== 201 && answer.status !== 204) {
+			throw new ProtocolError("wrong_answer", `the server answered a bundle with status ${answer.status}`);
+		}
 		return answer.status === 201;
 	}
 

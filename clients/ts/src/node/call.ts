@@ -3,11 +3,19 @@
  *
  * It waits for room, for a connection, for the answer, and between tries. Invariants: its promise settles exactly
  * once; when it does, the call is nowhere any more: not in the gate's line, not among a connection's waiters, no
- * timer, no abort listener. A request that is lost is repeated only where repeating cannot do harm.
+ * timer, no abort listener. Only its room stays taken when it was sent and then aborted, until the answer comes: the
+ * server still works on it, and its bytes may not have left yet. A request that is lost is repeated only where repeating cannot do harm.
  */
 
 import { Backoff } from "../core/backoff.js";
-import { isRetryable, LostError, OutcomeUnknownError, ServerError, type TurnkeepError } from "../core/errors.js";
+import {
+	isRetryable,
+	LostError,
+	OutcomeUnknownError,
+	type ProtocolError,
+	ServerError,
+	type TurnkeepError,
+} from "../core/errors.js";
 import type { Frame } from "../wire/frame.js";
 import type { RequestCodec } from "../wire/requests.js";
 import type { ResponseCodec } from "../wire/responses.js";
@@ -84,7 +92,7 @@ class Call<Request, Answer> implements Waiter {
 		this.resolve(value);
 	}
 
-	onLost(error: LostError): void {
+	onLost(error: LostError | ProtocolError): void {
 		this.caller.gate.leave(this.question.bytes);
 		this.#failed(this.#explain(error));
 	}
@@ -120,10 +128,9 @@ class Call<Request, Answer> implements Waiter {
 	#send(connection: Connection): void {
 		try {
 			const reqId = connection.send(this.question.codec, this.question.request, this);
-			this.#giveUp = () => {
-				connection.abandon(reqId);
-				this.caller.gate.leave(this.question.bytes);
-			};
+			const { gate } = this.caller;
+			const { bytes } = this.question;
+			this.#giveUp = () => connection.abandon(reqId, () => gate.leave(bytes));
 		} catch (error) {
 			this.caller.gate.leave(this.question.bytes);
 			this.#failed(error);

@@ -233,9 +233,9 @@ export class Client {
 	}
 
 	/** Publishes a registry bundle, as JSON text or as an object; gives whether it was new. */
-	putBundle(bundle: string | { readonly bundle_id: string }, options?: CallOptions): Promise<boolean> {
-		const id = (typeof bundle === "string" ? (JSON.parse(bundle) as { bundle_id: string }) : bundle).bundle_id;
+	async putBundle(bundle: string | { readonly bundle_id: string }, options?: CallOptions): Promise<boolean> {
 		const json = Buffer.from(typeof bundle === "string" ? bundle : JSON.stringify(bundle));
+		const id = typeof bundle === "string" ? bundleIdIn(bundle) : bundle.bundle_id;
 		return this.#ask(requests.putBundle, { id, json }, responses.bundleWasNew, { ...options, bytes: json.length });
 	}
 
@@ -319,6 +319,14 @@ function contentOf(turn: NewTurn): TurnContent {
 		hash: turn.hash ?? hashOf(turn.payload),
 		payload: turn.payload,
 	};
+}
+
+function bundleIdIn(json: string): string {
+	try {
+		return (JSON.parse(json) as { bundle_id: string }).bundle_id;
+	} catch (cause) {
+		throw new TypeError("the bundle is no JSON object", { cause });
+	}
 }
 
 /** A write may be repeated if it has a key. */

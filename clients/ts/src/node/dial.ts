@@ -5,7 +5,7 @@ import { connect as connectTls } from "node:tls";
 import { ConnectError, LostError, ProtocolError, TurnkeepError } from "../core/errors.js";
 import { type Frame, MsgType } from "../wire/frame.js";
 import { hello } from "../wire/requests.js";
-import { session } from "../wire/responses.js";
+import { type Session, session } from "../wire/responses.js";
 import { readAnswer } from "./answer.js";
 import { Connection } from "./connection.js";
 import type { ResolvedOptions } from "./options.js";
@@ -59,7 +59,7 @@ function openSocket({ host, port }: Address, { tls }: ResolvedOptions, onread: O
 	return connectTls({ host, port, ...(name === undefined ? {} : { servername: name }), ...trust, ...reading });
 }
 
-function greet(connection: Connection, { token, tag }: ResolvedOptions): Promise<unknown> {
+function greet(connection: Connection, { token, tag }: ResolvedOptions): Promise<void> {
 	const meta = JSON.stringify(token === undefined ? {} : { token });
 	const request = { version: VERSION, tag: tag.slice(0, TAG_CHARS_MAX), meta };
 	return new Promise((resolve, reject) => {
@@ -67,14 +67,18 @@ function greet(connection: Connection, { token, tag }: ResolvedOptions): Promise
 			isReply: true,
 			onFrame(frame: Frame) {
 				try {
-					resolve(readAnswer(frame, MsgType.Hello, session));
+					resolve(checkVersion(readAnswer(frame, MsgType.Hello, session)));
 				} catch (error) {
 					reject(error);
 				}
 			},
-			onLost: (error: LostError) => reject(error.cause instanceof TurnkeepError ? error.cause : error),
+			onLost: (error: LostError | ProtocolError) => reject(error.cause instanceof TurnkeepError ? error.cause : error),
 		});
 	});
+}
+
+function checkVersion({ version }: Session): void {
+	if (version !== VERSION) throw new ProtocolError("bad_value", `the server speaks version ${version}, not ${VERSION}`);
 }
 
 /** A server's refusal and a server that is none are told as they are; the rest is a failure to connect. */

@@ -64,6 +64,18 @@ export function writeFrame(
 	out.patchU32(start, out.length - start - HEADER_BYTES);
 }
 
+/** A frame over the bound. Whoever asked for it must not ask again. */
+export class FrameTooLongError extends ProtocolError {
+	constructor(
+		/** The request that it answers. */
+		readonly reqId: bigint,
+		bytes: number,
+		max: number,
+	) {
+		super("frame_too_long", `a frame of ${bytes} bytes is over the limit of ${max}`);
+	}
+}
+
 /** What a socket may put there at once. */
 const ROOM_BYTES = 64 << 10;
 const CAPACITY_BYTES = 4 * ROOM_BYTES;
@@ -101,13 +113,11 @@ export class FrameGatherer {
 		const at = this.#start;
 		if (this.#end - at < HEADER_BYTES) return null;
 		const bytes = this.#buffer.readUInt32LE(at);
-		if (bytes > this.bytesMax) {
-			throw new ProtocolError("frame_too_long", `a frame of ${bytes} bytes is over the limit of ${this.bytesMax}`);
-		}
+		const reqId = this.#buffer.readBigUInt64LE(at + 8);
+		if (bytes > this.bytesMax) throw new FrameTooLongError(reqId, bytes, this.bytesMax);
 		if (this.#end - at - HEADER_BYTES < bytes) return null;
 		const msgType = this.#buffer.readUInt16LE(at + 4);
 		const flags = this.#buffer.readUInt16LE(at + 6);
-		const reqId = this.#buffer.readBigUInt64LE(at + 8);
 		return { msgType, flags, reqId, bytes, payload: new ByteReader(this.#take(bytes)) };
 	}
 

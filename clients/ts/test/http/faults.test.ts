@@ -87,6 +87,12 @@ describe("a request", () => {
 		expect(asked).toBe(3);
 	});
 
+	it("publishes a bundle only if the gateway says so, and not a login page", async () => {
+		const server = await fake((_request, response) => response.end("hello"));
+		const bundle = { registry_version: 1, bundle_id: "b", types: {} };
+		await expect(client(server.url).putBundle(bundle)).rejects.toMatchObject({ name: "ProtocolError" });
+	});
+
 	it("to where nobody listens, or to no address, fails", async () => {
 		const nobody = client("http://127.0.0.1:1", { retry: { ...QUICK, attemptsMax: 0 } });
 		await expect(nobody.stats()).rejects.toBeInstanceOf(TurnkeepError);
@@ -240,6 +246,21 @@ describe("event streams", () => {
 			expect(getEventListeners(controller.signal, "abort")).toHaveLength(0);
 			await Promise.all(gone);
 			expect(gone).toHaveLength(1);
+		}
+	});
+
+	it("that never come outlive any number of losses, which count only in a row", async () => {
+		let opened = 0;
+		const server = await fake((_request, response) => {
+			opened += 1;
+			response.writeHead(200, { "content-type": "text/event-stream" });
+			if (opened <= 20) response.end(": ping\n\n");
+			else response.write(event(1));
+		});
+		const retry = { attemptsMax: 2, firstMs: 0, longestMs: 0 };
+		for await (const { position } of client(server.url, { retry }).events({ after: "0" })) {
+			expect(position).toBe("1");
+			break;
 		}
 	});
 
