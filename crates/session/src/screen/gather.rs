@@ -90,7 +90,7 @@ impl Gatherer {
     pub fn frame(&mut self, screen: &Screen) {
         let Some(mut turn) = self.turn.take() else { return };
         let region = self.region(screen, screen.rows());
-        turn.take_frame(screen, region);
+        turn.take_frame(screen, region, |turn| self.read(turn, Ending::Complete).text.is_empty());
         self.turn = Some(turn);
     }
 
@@ -104,9 +104,11 @@ impl Gatherer {
 
     /// What was said since [`Gatherer::begin`].
     pub fn text(&self, ending: Ending) -> Gathered {
-        let Some(turn) = &self.turn else {
-            return Gathered { text: String::new(), incomplete: false };
-        };
+        let nothing = Gathered { text: String::new(), incomplete: false };
+        self.turn.as_ref().map_or(nothing, |turn| self.read(turn, ending))
+    }
+
+    fn read(&self, turn: &Turn, ending: Ending) -> Gathered {
         let start = turn.start.unwrap_or_else(|| self.find_start(turn));
         let rows = turn.rows.get(start..).unwrap_or_default();
         Gathered {
@@ -124,9 +126,8 @@ impl Gatherer {
     fn region(&self, screen: &Screen, mut rows: Vec<Row>) -> Vec<Row> {
         let cursor = usize::from(screen.cursor().0);
         let scene = |at: usize| Scene { quiet: None, cursor: at == cursor };
-        let matches = |marks: &[Marker], at: usize, row: &Row| {
-            marks.iter().any(|mark| mark.matches(row, scene(at)))
-        };
+        let matches =
+            |marks: &[Marker], at: usize, row: &Row| marks.iter().any(|mark| mark.matches(row, scene(at)));
         let first = rows.iter().enumerate().position(|(at, row)| matches(&self.rules.end, at, row));
         let mut numbered = rows.iter().enumerate();
         let last = numbered.rfind(|(at, row)| matches(&self.rules.end_last, *at, row));
@@ -179,7 +180,8 @@ impl Gatherer {
 }
 
 impl Turn {
-    fn take_frame(&mut self, screen: &Screen, region: Vec<Row>) {
+    /// Takes a frame; `silent` says whether nothing was said in the turn so far.
+    fn take_frame(&mut self, screen: &Screen, region: Vec<Row>, silent: impl Fn(&Self) -> bool) {
         let anew = screen.epoch() != self.epoch;
         let resized = screen.resizes() != self.resizes;
         if anew {
@@ -193,7 +195,7 @@ impl Turn {
         self.scrolled = screen.scrolled_total();
         self.lost |= lost;
         if screen.alternate() {
-            self.replace_by_comparison(region, resized);
+            self.replace_by_comparison(region, resized, silent);
         } else {
             let scrolled: Vec<Row> = scrolled.cloned().collect();
             self.replace_exactly(scrolled, region);
@@ -221,14 +223,14 @@ impl Turn {
         self.append(region);
     }
 
-    fn replace_by_comparison(&mut self, region: Vec<Row>, resized: bool) {
+    fn replace_by_comparison(&mut self, region: Vec<Row>, resized: bool, silent: impl Fn(&Self) -> bool) {
         if region.is_empty() {
             return;
         }
         match align(&self.rows, &region, self.top) {
             Some(at) if at < self.top && is_inside(&self.rows, &region, at) => return,
             Some(at) => self.top = at,
-            None if self.start.is_none_or(|start| self.rows.len() <= start) => self.start_anew(),
+            None if silent(self) => self.start_anew(),
             None if resized => {}
             None => {
                 self.push_gap();

@@ -161,7 +161,7 @@ impl Marker {
 }
 
 impl Look {
-    fn fits(&self, row: &Row, scene: Scene) -> bool {
+    fn fits(self, row: &Row, scene: Scene) -> bool {
         let wants = |want: Option<bool>, has: bool| want.is_none_or(|want| want == has);
         let foreground = row.lead.foreground;
         wants(self.dim, row.lead.dim)
@@ -170,10 +170,7 @@ impl Look {
             && wants(self.coloured, foreground != Colour::Default)
             && wants(self.shaded, row.lead.background != Colour::Default)
             && wants(self.cursor, scene.cursor)
-            && wants(
-                self.quiet,
-                foreground != Colour::Default && scene.quiet == Some(foreground),
-            )
+            && wants(self.quiet, foreground != Colour::Default && scene.quiet == Some(foreground))
     }
 }
 
