@@ -4,7 +4,9 @@
 //! session ([`Screen::scrolled_total`]); the newest [`SCROLLED_ROWS_MAX`] are kept. The alternate
 //! screen has no scrollback, in the emulator as in a terminal. An erased scrollback, a reset and a
 //! change of screens begin a new [`Screen::epoch`], so that a reader knows that what follows is a
-//! repaint. It never fails: bytes that mean nothing to a terminal change nothing.
+//! repaint. A program that repaints more rows than the window has moves the cursor up beyond its top:
+//! so many scrolled rows are about to be printed again, and are taken back
+//! ([`Screen::scrolled_low`]). It never fails: bytes that mean nothing to a terminal change nothing.
 
 use super::intake::{Intake, Notice};
 use super::row::{Colour, Lead, Row};
@@ -20,6 +22,9 @@ const CHUNK_BYTES: usize = 4096;
 
 /// What the emulator holds between two collections.
 const COLLECTED_ROWS_MAX: usize = CHUNK_BYTES + 1;
+
+/// A move up by this many rows or more means "to the top", not a repaint of so many rows.
+const TO_THE_TOP: u16 = 500;
 
 /// The largest window that is emulated, in either direction.
 const SIDE_MAX: u16 = 2000;
@@ -40,9 +45,11 @@ pub struct Screen {
     size: Size,
     sync_open: bool,
     epoch: u64,
+    epoch_scrolled: u64,
     resizes: u64,
     scrolled: VecDeque<Row>,
     scrolled_total: u64,
+    scrolled_low: u64,
     collected_total: u64,
     buffer: Vec<u8>,
 }
@@ -57,9 +64,11 @@ impl Screen {
             size: Size { cols: cols.get(), rows: rows.get() },
             sync_open: false,
             epoch: 0,
+            epoch_scrolled: 0,
             resizes: 0,
             scrolled: VecDeque::new(),
             scrolled_total: 0,
+            scrolled_low: 0,
             collected_total: 0,
             buffer: Vec::new(),
         }
@@ -122,9 +131,20 @@ impl Screen {
         self.scrolled_total
     }
 
+    /// The lowest that [`Screen::scrolled_total`] has been since the last frame: rows above it were
+    /// taken back and printed again.
+    pub fn scrolled_low(&self) -> u64 {
+        self.scrolled_low
+    }
+
     /// Grows when the screen starts anew: scrollback erased, terminal reset, screens changed.
     pub fn epoch(&self) -> u64 {
         self.epoch
+    }
+
+    /// How many rows had scrolled off when this epoch began.
+    pub fn epoch_scrolled(&self) -> u64 {
+        self.epoch_scrolled
     }
 
     /// How often the window changed its size.
@@ -167,7 +187,10 @@ impl Screen {
         let mut buffer = std::mem::take(&mut self.buffer);
         let (taken, notice) = self.intake.take(chunk, &mut buffer);
         let alternate = self.alternate();
-        self.parser.process(&buffer);
+        match (notice, buffer.split_last()) {
+            (Some(Notice::Up(count)), Some((last, before))) => self.move_up(count, before, *last),
+            _ => self.parser.process(&buffer),
+        }
         self.buffer = buffer;
         self.collect();
         if self.alternate() != alternate {
@@ -180,19 +203,40 @@ impl Screen {
                 self.show(frame);
             }
             Some(Notice::Restart) => self.restart(),
-            None => {}
+            Some(Notice::Up(_)) | None => {}
         }
         taken
     }
 
+    fn move_up(&mut self, count: u16, before: &[u8], last: u8) {
+        self.parser.process(before);
+        self.collect();
+        let beyond = count.saturating_sub(self.cursor().0);
+        self.parser.process(&[last]);
+        if !self.alternate() && beyond > 0 && count < TO_THE_TOP {
+            self.take_back(usize::from(beyond));
+        }
+    }
+
+    fn take_back(&mut self, rows: usize) {
+        let rows = rows.min(self.scrolled.len());
+        self.scrolled.truncate(self.scrolled.len() - rows);
+        self.scrolled_total -= rows as u64;
+        self.scrolled_low = self.scrolled_low.min(self.scrolled_total);
+        self.collected_total = self.collected_total.min(self.scrolled_total);
+    }
+
     fn restart(&mut self) {
         self.epoch += 1;
+        self.epoch_scrolled = self.scrolled_total;
+        self.scrolled_low = self.scrolled_total;
         self.scrolled.clear();
     }
 
     fn show(&mut self, frame: &mut impl FnMut(&Self)) {
         frame(self);
         self.collected_total = self.scrolled_total;
+        self.scrolled_low = self.scrolled_total;
     }
 
     fn unseen(&self) -> usize {
@@ -224,15 +268,24 @@ impl Screen {
     fn read_row(&self, row: u16) -> Row {
         let screen = self.parser.screen();
         let mut text = String::with_capacity(usize::from(self.size.cols));
-        let mut lead = None;
+        let mut words = Vec::with_capacity(2);
+        let mut blank = true;
         for col in 0..self.size.cols {
             self.read_cell(row, col, &mut text);
-            if lead.is_none() && text.ends_with(|c: char| !c.is_whitespace()) {
-                lead = screen.cell(row, col).map(look);
+            let printed = text.ends_with(|c: char| !c.is_whitespace());
+            if printed && blank && words.len() < 2 {
+                words.extend(screen.cell(row, col).map(look));
             }
+            blank = !printed;
         }
         text.truncate(text.trim_end().len());
-        Row { text, wrapped: screen.row_wrapped(row), lead: lead.unwrap_or_default() }
+        let mut words = words.into_iter();
+        Row {
+            text,
+            wrapped: screen.row_wrapped(row),
+            lead: words.next().unwrap_or_default(),
+            word: words.next().unwrap_or_default(),
+        }
     }
 
     fn read_cell(&self, row: u16, col: u16, text: &mut String) {

@@ -27,6 +27,8 @@ pub(super) enum Notice {
     SyncEnd,
     /// The scrollback is erased: what follows is a repaint from the first row.
     Restart,
+    /// The cursor goes up so many rows; the last byte taken is the one that moves it.
+    Up(u16),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +42,11 @@ enum State {
         escaped: bool,
         bell_ends: bool,
     },
+}
+
+fn number(digits: &[u8]) -> u16 {
+    let number = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
+    number.unwrap_or(1)
 }
 
 /// The tokenizer: [`Intake::take`] gives the bytes up to the next notice.
@@ -137,6 +144,7 @@ impl Intake {
     fn meaning(&self, last: u8) -> Option<Notice> {
         match (self.sequence.as_slice(), last) {
             (b"3", b'J') => Some(Notice::Restart),
+            (count, b'A') => Some(Notice::Up(number(count))),
             ([b'?', modes @ ..], b'h' | b'l') if modes.split(|b| *b == b';').any(|m| m == b"2026") => {
                 Some(if last == b'h' { Notice::SyncBegin } else { Notice::SyncEnd })
             }

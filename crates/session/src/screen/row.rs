@@ -39,6 +39,8 @@ pub struct Row {
     pub wrapped: bool,
     /// The look of its first printed cell.
     pub lead: Lead,
+    /// The look of the first cell of its second word.
+    pub word: Lead,
 }
 
 impl Row {
