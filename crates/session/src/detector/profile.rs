@@ -101,9 +101,8 @@ pub struct ProfileSpec {
     pub settle_ms: Option<u64>,
     /// Interruption by Esc.
     pub interrupt: Option<InterruptSpec>,
-    /// Which rows are the assistant's words (`content = "screen"`).
-    #[serde(default)]
-    pub text: TextRules,
+    /// Which rows are the assistant's words (`content = "screen"`); the shipped rules of that name else.
+    pub text: Option<TextRules>,
 }
 
 fn rows_hold() -> u64 {
@@ -211,7 +210,7 @@ impl Profile {
             line: compile.maybe("line", spec.line.as_deref())?,
             settle: spec.settle_ms.map_or(settle, Duration::from_millis),
             interrupt: spec.interrupt.as_ref().map(|interrupt| compile.interrupt(interrupt)).transpose()?,
-            text: spec.text.clone(),
+            text: spec.text.clone().or_else(|| TextRules::preset(name)).unwrap_or_default(),
         };
         profile.check_text()
     }

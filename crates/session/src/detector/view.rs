@@ -4,7 +4,7 @@
 //! shows between two moments, never what it shows between two reads of the same moment.
 
 use super::profile::Profile;
-use crate::screen::{Gathered, Gatherer, Screen, Size};
+use crate::screen::{Ending, Gathered, Gatherer, Screen, Size};
 
 /// How many bytes wait for the screen; the next ones are painted in pieces of this size.
 const PENDING_BYTES_MAX: usize = 64 * 1024;
@@ -65,11 +65,14 @@ impl View {
         }
     }
 
-    /// The text of the turn.
-    pub(super) fn text(&mut self) -> Gathered {
+    /// The text of the turn, which is over.
+    pub(super) fn text(&mut self, ending: Ending) -> Gathered {
         self.paint();
         let empty = Gathered { text: String::new(), incomplete: true };
-        self.gatherer.as_ref().map_or(empty, Gatherer::text)
+        let Some(gatherer) = &mut self.gatherer else { return empty };
+        let gathered = gatherer.text(ending);
+        gatherer.end();
+        gathered
     }
 
     /// Output was lost.

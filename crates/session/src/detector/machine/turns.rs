@@ -5,6 +5,7 @@ use super::super::event::{Happening, Signal, State, Turn};
 use super::super::render::render;
 use super::super::sequence::strip;
 use super::Detector;
+use crate::screen::Ending;
 use std::time::Duration;
 
 /// Where the session is.
@@ -197,7 +198,8 @@ impl Detector {
 
     fn screen_turn(&mut self, open: &Open, signal: Signal) -> Turn {
         let interrupted = self.was_interrupted(open, signal);
-        let gathered = self.view.as_mut().map(super::View::text);
+        let ending = if interrupted { Ending::Interrupted } else { Ending::Complete };
+        let gathered = self.view.as_mut().map(|view| view.text(ending));
         let (text, incomplete) = gathered.map_or((String::new(), true), |text| (text.text, text.incomplete));
         let raw = self.raw.as_mut().map(|raw| std::mem::replace(raw, Raw::new(raw.bytes_max)));
         Turn {
