@@ -102,6 +102,11 @@ impl Presets {
         PresetError::Unknown { name: name.to_owned(), known: self.names().join(", ") }
     }
 
+    /// A profile as it was written, for whoever varies it.
+    pub fn spec(&self, name: &str) -> Option<&ProfileSpec> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, spec)| spec)
+    }
+
     /// The name of the profile for a command, by the base name of its program.
     pub fn name_for(&self, command: &str) -> &str {
         let base = command.rsplit('/').next().unwrap_or(command);
