@@ -70,8 +70,8 @@ fn a_string_without_an_end_is_cut_and_ends_all_the_same() {
 
 #[test]
 fn rows_that_scroll_off_the_main_screen_are_numbered_without_a_gap() {
-    let lines: String = (0..100).map(|n| format!("line {n}\r\n")).collect();
-    let screen = screen_after(lines.as_bytes());
+    let lines: Vec<String> = (0..100).map(|n| format!("line {n}\r\n")).collect();
+    let screen = screen_after(lines.concat().as_bytes());
     assert_eq!(screen.scrolled_total(), 95);
     assert_eq!(scrolled(&screen), (0..95).map(|n| format!("line {n}")).collect::<Vec<_>>());
     let (since, lost) = screen.scrolled_since(93);
@@ -347,8 +347,9 @@ fn a_repaint_taller_than_the_window_counts_once() {
     let mut program = main_screen(&rules());
     program.write(b"==\r\n");
     program.begin();
-    let painted = |count: usize| -> String {
-        (1..=count).map(|n| format!("{} {n}\r\n", if n == 1 { "*" } else { " " })).collect::<String>() + "=="
+    let painted = |count: usize| {
+        let row = |n: usize| format!("{} {n}\r\n", if n == 1 { "*" } else { " " });
+        (1..=count).map(row).collect::<Vec<_>>().concat() + "=="
     };
     program.write(b"\x1b[1A\x1b[J");
     program.write(painted(8).as_bytes());
@@ -395,6 +396,15 @@ fn rules_are_written_as_patterns_or_as_tables() {
     assert!(toml::from_str::<TextRules>("user = [{ row = '', look = { dimm = true } }]").is_err());
 }
 
+#[test]
+fn the_shipped_rules_compile() {
+    for name in TextRules::preset_names() {
+        let rules = TextRules::preset(name);
+        assert!(rules.is_some_and(|rules| Gatherer::new(&rules).is_ok()), "{name}");
+    }
+    assert_eq!(TextRules::preset("nobody"), None);
+}
+
 /// Bytes that a terminal program might write, and some that none would.
 fn output() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
@@ -430,7 +440,7 @@ proptest! {
     #[test]
     fn no_bytes_and_no_sizes_stop_the_gatherer(
         steps in prop::collection::vec((output(), 0u16..40, 0u16..12), 1..8),
-        name in prop::sample::select(vec!["aider", "claude", "codex", "gemini", "opencode"]),
+        name in prop::sample::select(TextRules::preset_names().collect::<Vec<_>>()),
     ) {
         let mut screen = Screen::new(SIZE);
         let mut gatherer = Gatherer::new(&TextRules::preset(name).unwrap()).unwrap();
