@@ -9,7 +9,7 @@
 
 use super::align::{align, is_inside};
 use super::extract::{self, Ending};
-use super::row::Row;
+use super::row::{Colour, Row};
 use super::rules::{Begin, Compiled, Marker, Scene};
 use super::{RulesError, Screen, TextRules};
 
@@ -36,6 +36,8 @@ pub struct Gathered {
 pub struct Gatherer {
     rules: Compiled,
     turn: Option<Turn>,
+    /// The foreground in front of the user's prompts, as last seen.
+    quiet: Option<Colour>,
 }
 
 #[derive(Debug)]
@@ -44,6 +46,8 @@ struct Turn {
     past: Vec<String>,
     rows: Vec<Row>,
     bytes: usize,
+    /// Where rows are missing.
+    gaps: Vec<usize>,
     /// Where the turn begins in `rows`; none when the screen started anew.
     start: Option<usize>,
     top: usize,
@@ -56,7 +60,7 @@ struct Turn {
 impl Gatherer {
     /// A gatherer with a profile's rules.
     pub fn new(rules: &TextRules) -> Result<Self, RulesError> {
-        Ok(Self { rules: Compiled::new(rules)?, turn: None })
+        Ok(Self { rules: Compiled::new(rules)?, turn: None, quiet: None })
     }
 
     /// Begins a turn: what is on the screen now belongs to the past. Call it at the submit, before
@@ -77,6 +81,7 @@ impl Gatherer {
             past,
             bytes: rows.iter().map(|row| row.text.len()).sum(),
             rows,
+            gaps: Vec::new(),
             start: Some(start),
             top: 0,
             epoch: screen.epoch(),
@@ -112,8 +117,8 @@ impl Gatherer {
         let start = turn.start.unwrap_or_else(|| self.find_start(turn));
         let rows = turn.rows.get(start..).unwrap_or_default();
         Gathered {
-            text: extract::text(&self.rules, rows, ending),
-            incomplete: turn.lost || rows.iter().any(|row| row.text == GAP),
+            text: extract::text(&self.rules, rows, self.quiet, ending),
+            incomplete: turn.lost || turn.gaps.iter().any(|at| *at >= start),
         }
     }
 
@@ -123,7 +128,7 @@ impl Gatherer {
     }
 
     /// The transcript's rows: without a pinned prompt, the input area and trailing blanks.
-    fn region(&self, screen: &Screen, mut rows: Vec<Row>) -> Vec<Row> {
+    fn region(&mut self, screen: &Screen, mut rows: Vec<Row>) -> Vec<Row> {
         let cursor = usize::from(screen.cursor().0);
         let scene = |at: usize| Scene { quiet: None, cursor: at == cursor };
         let matches =
@@ -134,10 +139,13 @@ impl Gatherer {
         let end = first.into_iter().chain(last.map(|(at, _)| at)).min().unwrap_or(rows.len());
         rows.truncate(end);
         rows.truncate(trimmed(&rows));
+        let prompt = rows.iter().rfind(|row| matches(&self.rules.user, 0, row));
+        let quiet = prompt.map(|row| row.lead.foreground);
         if screen.alternate() {
             let pinned = rows.iter().take_while(|row| matches(&self.rules.pinned, 0, row)).count();
             rows.drain(..pinned);
         }
+        self.quiet = quiet.or(self.quiet);
         rows
     }
 
@@ -210,8 +218,7 @@ impl Turn {
     }
 
     fn start_anew(&mut self) {
-        self.rows.clear();
-        self.bytes = 0;
+        self.truncate(0);
         self.start = None;
         self.top = 0;
     }
@@ -243,6 +250,7 @@ impl Turn {
 
     fn push_gap(&mut self) {
         let row = |text: &str| Row { text: text.to_owned(), ..Row::default() };
+        self.gaps.push(self.rows.len());
         self.append(vec![row(""), row(GAP), row("")]);
         self.top = self.rows.len();
     }
@@ -251,6 +259,7 @@ impl Turn {
         let gone = self.rows.get(len..).unwrap_or_default();
         self.bytes -= gone.iter().map(|row| row.text.len()).sum::<usize>();
         self.rows.truncate(len);
+        self.gaps.retain(|at| *at < len);
     }
 
     fn append(&mut self, rows: Vec<Row>) {
