@@ -2,6 +2,7 @@
 //!
 //! No detector takes part: the turn begins when the truth says that Enter was pressed and is read
 //! when the truth says that the program was ready. So a wrong line here is the screen's fault.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use base64::Engine;
 use serde_json::Value;

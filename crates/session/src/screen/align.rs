@@ -8,9 +8,16 @@
 //! subsequence is taken instead.
 
 use super::row::Row;
+use std::collections::HashMap;
 
 /// How far above the last frame's place a frame is looked for, in frames.
 const FRAMES_BACK: usize = 4;
+
+/// How much a row counts that stands once in the rows and once in the frame.
+const UNIQUE_WEIGHT: i64 = 8;
+
+/// How much a row counts against a shift at which it is another.
+const MISS_WEIGHT: i64 = 6;
 
 /// The tallest frame for which a new layout is looked for: the work grows with its square.
 const LAYOUT_ROWS_MAX: usize = 400;
@@ -23,27 +30,41 @@ pub(super) fn align(rows: &[Row], frame: &[Row], near: usize) -> Option<usize> {
     shifted(window, frame, near - from).or_else(|| laid_out_anew(window, frame)).map(|at| from + at)
 }
 
-/// The shift at which most of the frame agrees with the rows: at least half of what overlaps, or a
-/// quarter on a screen that did not scroll.
+/// The shift at which the frame agrees best with the rows. At least half of what overlaps must
+/// agree, or a quarter on a screen that did not scroll.
 fn shifted(rows: &[Row], frame: &[Row], near: usize) -> Option<usize> {
+    let weights = weights(rows, frame);
     (0..rows.len())
-        .filter_map(|at| Some((at, score(rows.get(at..)?, frame, at == near)?)))
+        .filter_map(|at| Some((at, score(rows.get(at..)?, frame, &weights, at == near)?)))
         .max_by_key(|(at, score)| (*score, std::cmp::Reverse(at.abs_diff(near))))
         .map(|(at, _)| at)
 }
 
-fn score(rows: &[Row], frame: &[Row], stays: bool) -> Option<usize> {
-    let height = frame.len();
+/// How much it means that a row of the frame is found: code repeats its small rows, and a shift by
+/// one repetition would agree in all of them but one.
+fn weights(rows: &[Row], frame: &[Row]) -> Vec<i64> {
+    let mut seen: HashMap<&str, (u32, u32)> = HashMap::new();
+    for row in rows {
+        seen.entry(&row.text).or_default().0 += 1;
+    }
+    for row in frame {
+        seen.entry(&row.text).or_default().1 += 1;
+    }
+    let unique = |row: &Row| seen.get(row.text.as_str()).is_some_and(|seen| *seen == (1, 1));
+    frame.iter().map(|row| if unique(row) { UNIQUE_WEIGHT } else { 1 }).collect()
+}
+
+fn score(rows: &[Row], frame: &[Row], weights: &[i64], stays: bool) -> Option<i64> {
     let (mut shared, mut written, mut score) = (0, 0, 0);
-    for (at, (old, new)) in rows.iter().zip(frame).enumerate() {
+    let mut height = 2 * i64::try_from(frame.len()).ok()?;
+    for ((old, new), weight) in rows.iter().zip(frame).zip(weights) {
+        height -= 1;
         if new.is_blank() && old.is_blank() {
             continue;
         }
         written += 1;
-        if old == new {
-            shared += 1;
-            score += 2 * height - at;
-        }
+        shared += i64::from(old == new);
+        score += height * if old == new { *weight } else { -MISS_WEIGHT };
     }
     let enough = if stays { shared * 4 >= written } else { shared * 2 >= written };
     (shared > 0 && enough).then_some(score)

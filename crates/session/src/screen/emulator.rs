@@ -203,7 +203,7 @@ impl Screen {
                 self.show(frame);
             }
             Some(Notice::Restart) => self.restart(),
-            Some(Notice::Up(_)) | None => {}
+            Some(Notice::Up(_) | Notice::Screens) | None => {}
         }
         taken
     }

@@ -36,9 +36,10 @@ struct Line {
 
 type Message = Vec<Line>;
 
-/// The messages in `rows`, separated by one blank line.
-pub(super) fn text(rules: &Compiled, rows: &[Row], ending: Ending) -> String {
-    let mut reader = Reader::new(rules);
+/// The messages in `rows`, separated by one blank line; `quiet` is the foreground in front of the
+/// user's prompts.
+pub(super) fn text(rules: &Compiled, rows: &[Row], quiet: Option<Colour>, ending: Ending) -> String {
+    let mut reader = Reader::new(rules, quiet);
     for row in rows {
         reader.row(row);
     }
@@ -57,9 +58,9 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(rules: &'a Compiled) -> Self {
+    fn new(rules: &'a Compiled, quiet: Option<Colour>) -> Self {
         let block = outside(rules);
-        Self { rules, block, quiet: None, messages: Vec::new(), apart: true }
+        Self { rules, block, quiet, messages: Vec::new(), apart: true }
     }
 
     fn row(&mut self, row: &Row) {

@@ -9,7 +9,7 @@
 
 use super::align::{align, is_inside};
 use super::extract::{self, Ending};
-use super::row::Row;
+use super::row::{Colour, Row};
 use super::rules::{Begin, Compiled, Marker, Scene};
 use super::{RulesError, Screen, TextRules};
 
@@ -36,6 +36,8 @@ pub struct Gathered {
 pub struct Gatherer {
     rules: Compiled,
     turn: Option<Turn>,
+    /// The foreground in front of the user's prompts, as last seen.
+    quiet: Option<Colour>,
 }
 
 #[derive(Debug)]
@@ -44,6 +46,8 @@ struct Turn {
     past: Vec<String>,
     rows: Vec<Row>,
     bytes: usize,
+    /// Where rows are missing.
+    gaps: Vec<usize>,
     /// Where the turn begins in `rows`; none when the screen started anew.
     start: Option<usize>,
     top: usize,
@@ -56,7 +60,7 @@ struct Turn {
 impl Gatherer {
     /// A gatherer with a profile's rules.
     pub fn new(rules: &TextRules) -> Result<Self, RulesError> {
-        Ok(Self { rules: Compiled::new(rules)?, turn: None })
+        Ok(Self { rules: Compiled::new(rules)?, turn: None, quiet: None })
     }
 
     /// Begins a turn: what is on the screen now belongs to the past. Call it at the submit, before
@@ -77,6 +81,7 @@ impl Gatherer {
             past,
             bytes: rows.iter().map(|row| row.text.len()).sum(),
             rows,
+            gaps: Vec::new(),
             start: Some(start),
             top: 0,
             epoch: screen.epoch(),
@@ -90,7 +95,7 @@ impl Gatherer {
     pub fn frame(&mut self, screen: &Screen) {
         let Some(mut turn) = self.turn.take() else { return };
         let region = self.region(screen, screen.rows());
-        turn.take_frame(screen, region);
+        turn.take_frame(screen, region, |turn| self.read(turn, Ending::Complete).text.is_empty());
         self.turn = Some(turn);
     }
 
@@ -104,14 +109,16 @@ impl Gatherer {
 
     /// What was said since [`Gatherer::begin`].
     pub fn text(&self, ending: Ending) -> Gathered {
-        let Some(turn) = &self.turn else {
-            return Gathered { text: String::new(), incomplete: false };
-        };
+        let nothing = Gathered { text: String::new(), incomplete: false };
+        self.turn.as_ref().map_or(nothing, |turn| self.read(turn, ending))
+    }
+
+    fn read(&self, turn: &Turn, ending: Ending) -> Gathered {
         let start = turn.start.unwrap_or_else(|| self.find_start(turn));
         let rows = turn.rows.get(start..).unwrap_or_default();
         Gathered {
-            text: extract::text(&self.rules, rows, ending),
-            incomplete: turn.lost || rows.iter().any(|row| row.text == GAP),
+            text: extract::text(&self.rules, rows, self.quiet, ending),
+            incomplete: turn.lost || turn.gaps.iter().any(|at| *at >= start),
         }
     }
 
@@ -121,7 +128,7 @@ impl Gatherer {
     }
 
     /// The transcript's rows: without a pinned prompt, the input area and trailing blanks.
-    fn region(&self, screen: &Screen, mut rows: Vec<Row>) -> Vec<Row> {
+    fn region(&mut self, screen: &Screen, mut rows: Vec<Row>) -> Vec<Row> {
         let cursor = usize::from(screen.cursor().0);
         let scene = |at: usize| Scene { quiet: None, cursor: at == cursor };
         let matches =
@@ -132,10 +139,13 @@ impl Gatherer {
         let end = first.into_iter().chain(last.map(|(at, _)| at)).min().unwrap_or(rows.len());
         rows.truncate(end);
         rows.truncate(trimmed(&rows));
+        let prompt = rows.iter().rfind(|row| matches(&self.rules.user, 0, row));
+        let quiet = prompt.map(|row| row.lead.foreground);
         if screen.alternate() {
             let pinned = rows.iter().take_while(|row| matches(&self.rules.pinned, 0, row)).count();
             rows.drain(..pinned);
         }
+        self.quiet = quiet.or(self.quiet);
         rows
     }
 
@@ -178,7 +188,8 @@ impl Gatherer {
 }
 
 impl Turn {
-    fn take_frame(&mut self, screen: &Screen, region: Vec<Row>) {
+    /// Takes a frame; `silent` says whether nothing was said in the turn so far.
+    fn take_frame(&mut self, screen: &Screen, region: Vec<Row>, silent: impl Fn(&Self) -> bool) {
         let anew = screen.epoch() != self.epoch;
         let resized = screen.resizes() != self.resizes;
         if anew {
@@ -192,7 +203,7 @@ impl Turn {
         self.scrolled = screen.scrolled_total();
         self.lost |= lost;
         if screen.alternate() {
-            self.replace_by_comparison(region, resized);
+            self.replace_by_comparison(region, resized, silent);
         } else {
             let scrolled: Vec<Row> = scrolled.cloned().collect();
             self.replace_exactly(scrolled, region);
@@ -207,8 +218,7 @@ impl Turn {
     }
 
     fn start_anew(&mut self) {
-        self.rows.clear();
-        self.bytes = 0;
+        self.truncate(0);
         self.start = None;
         self.top = 0;
     }
@@ -220,14 +230,14 @@ impl Turn {
         self.append(region);
     }
 
-    fn replace_by_comparison(&mut self, region: Vec<Row>, resized: bool) {
+    fn replace_by_comparison(&mut self, region: Vec<Row>, resized: bool, silent: impl Fn(&Self) -> bool) {
         if region.is_empty() {
             return;
         }
         match align(&self.rows, &region, self.top) {
             Some(at) if at < self.top && is_inside(&self.rows, &region, at) => return,
             Some(at) => self.top = at,
-            None if self.start.is_none_or(|start| self.rows.len() <= start) => self.start_anew(),
+            None if silent(self) => self.start_anew(),
             None if resized => {}
             None => {
                 self.push_gap();
@@ -240,6 +250,7 @@ impl Turn {
 
     fn push_gap(&mut self) {
         let row = |text: &str| Row { text: text.to_owned(), ..Row::default() };
+        self.gaps.push(self.rows.len());
         self.append(vec![row(""), row(GAP), row("")]);
         self.top = self.rows.len();
     }
@@ -248,6 +259,7 @@ impl Turn {
         let gone = self.rows.get(len..).unwrap_or_default();
         self.bytes -= gone.iter().map(|row| row.text.len()).sum::<usize>();
         self.rows.truncate(len);
+        self.gaps.retain(|at| *at < len);
     }
 
     fn append(&mut self, rows: Vec<Row>) {

@@ -30,6 +30,8 @@ pub(super) enum Notice {
     SyncEnd,
     /// The scrollback is erased: what follows is a repaint from the first row.
     Restart,
+    /// Perhaps another screen is shown.
+    Screens,
     /// The cursor goes up so many rows; the last byte taken is the one that moves it.
     Up(u16),
 }
@@ -45,6 +47,15 @@ enum State {
         escaped: bool,
         bell_ends: bool,
     },
+}
+
+fn mode_notice(modes: &[u8], set: bool) -> Option<Notice> {
+    let has = |mode: &[u8]| modes.split(|byte| *byte == b';').any(|other| other == mode);
+    if has(b"2026") {
+        Some(if set { Notice::SyncBegin } else { Notice::SyncEnd })
+    } else {
+        (has(b"1049") || has(b"47")).then_some(Notice::Screens)
+    }
 }
 
 fn number(digits: &[u8]) -> u16 {
@@ -148,9 +159,7 @@ impl Intake {
         match (self.sequence.as_slice(), last) {
             (b"3", b'J') => Some(Notice::Restart),
             (count, b'A') => Some(Notice::Up(number(count))),
-            ([b'?', modes @ ..], b'h' | b'l') if modes.split(|b| *b == b';').any(|m| m == b"2026") => {
-                Some(if last == b'h' { Notice::SyncBegin } else { Notice::SyncEnd })
-            }
+            ([b'?', modes @ ..], b'h' | b'l') => mode_notice(modes, last == b'h'),
             _ => None,
         }
     }

@@ -161,7 +161,7 @@ impl Marker {
 }
 
 impl Look {
-    fn fits(&self, row: &Row, scene: Scene) -> bool {
+    fn fits(self, row: &Row, scene: Scene) -> bool {
         let wants = |want: Option<bool>, has: bool| want.is_none_or(|want| want == has);
         let foreground = row.lead.foreground;
         wants(self.dim, row.lead.dim)
