@@ -16,6 +16,7 @@ mod show;
 mod stats;
 mod up;
 mod verify;
+mod wrap;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -75,6 +76,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Config(config::Command),
     Completions(completions::Args),
+    Wrap(wrap::Args),
 }
 
 /// Runs the command.
@@ -96,5 +98,6 @@ pub(crate) fn run(command: &Command, app: &mut App) -> Result<()> {
         Command::Doctor(args) => block_on(doctor::run(args, app)),
         Command::Config(command) => config::run(command, app),
         Command::Completions(args) => completions::run(args, app),
+        Command::Wrap(args) => wrap::run(args, app),
     }
 }
