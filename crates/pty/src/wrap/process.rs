@@ -35,6 +35,7 @@ const DEFAULT_DISPOSITION: usize = 0;
 unsafe extern "C" {
     fn fork() -> c_int;
     fn _exit(code: c_int) -> !;
+    fn close(fd: c_int) -> c_int;
     fn signal(number: c_int, handler: usize) -> usize;
     fn raise(number: c_int) -> c_int;
 }
@@ -138,7 +139,7 @@ fn monitor(child: Pid, teller: BorrowedFd<'_>, go: OwnedFd) -> ! {
     for fd in 2..MONITOR_FDS_MAX {
         // SAFETY: nothing in this process uses these descriptors any more; one of them is the pipe on
         // which the parent waits for the program to start.
-        unsafe { rustix::io::close(fd) };
+        unsafe { close(fd) };
     }
     let told = placed.and_then(|()| report(child));
     // SAFETY: ends this fork without running anything that belongs to the parent.
