@@ -49,10 +49,8 @@ impl std::fmt::Display for Verdict {
 }
 
 fn terminals() -> PathBuf {
-    std::env::var_os("TURNKEEP_RECORDINGS").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/terminals"),
-        PathBuf::from,
-    )
+    std::env::var_os("TURNKEEP_RECORDINGS")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/terminals"), PathBuf::from)
 }
 
 fn truths() -> Vec<PathBuf> {

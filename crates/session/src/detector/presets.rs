@@ -72,6 +72,17 @@ impl Presets {
         Ok(())
     }
 
+    /// Gives a program of this base name a profile, before whatever the profiles claim.
+    pub fn claim(&mut self, program: &str, name: &str) -> Result<(), PresetError> {
+        let Some(at) = self.0.iter().position(|(known, _)| known == name) else {
+            return Err(self.unknown(name));
+        };
+        let mut claimed = self.0.remove(at);
+        claimed.1.programs.push(program.to_owned());
+        self.0.insert(0, claimed);
+        Ok(())
+    }
+
     /// The names, in order.
     pub fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self.0.iter().map(|(name, _)| name.as_str()).collect();
@@ -83,8 +94,17 @@ impl Presets {
     pub fn get(&self, name: &str) -> Result<Profile, PresetError> {
         match self.0.iter().find(|(known, _)| known == name) {
             Some((_, spec)) => Ok(Profile::new(name, spec)?),
-            None => Err(PresetError::Unknown { name: name.to_owned(), known: self.names().join(", ") }),
+            None => Err(self.unknown(name)),
         }
+    }
+
+    fn unknown(&self, name: &str) -> PresetError {
+        PresetError::Unknown { name: name.to_owned(), known: self.names().join(", ") }
+    }
+
+    /// A profile as it was written, for whoever varies it.
+    pub fn spec(&self, name: &str) -> Option<&ProfileSpec> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, spec)| spec)
     }
 
     /// The name of the profile for a command, by the base name of its program.

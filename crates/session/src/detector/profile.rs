@@ -42,6 +42,9 @@ pub struct RowsSpec {
     pub ready: String,
     /// Some row matches while a dialog is open.
     pub dialog: Option<String>,
+    /// A draft that is typed meanwhile hides the busy row: rows alone then prove nothing.
+    #[serde(default)]
+    pub draft_hides_busy: bool,
     /// For how long `ready` must hold when rows are the only signal.
     #[serde(default = "rows_hold")]
     pub hold_ms: u64,
@@ -149,6 +152,7 @@ pub(super) struct RowsRule {
     pub(super) busy: Option<Pattern>,
     pub(super) ready: Pattern,
     pub(super) dialog: Option<Pattern>,
+    pub(super) draft_hides_busy: bool,
     pub(super) hold: Duration,
 }
 
@@ -292,6 +296,7 @@ impl Compile<'_> {
             busy: self.maybe("rows.busy", spec.busy.as_deref())?,
             ready: self.pattern("rows.ready", &spec.ready)?,
             dialog: self.maybe("rows.dialog", spec.dialog.as_deref())?,
+            draft_hides_busy: spec.draft_hides_busy,
             hold: Duration::from_millis(spec.hold_ms),
         })
     }

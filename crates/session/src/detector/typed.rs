@@ -27,9 +27,9 @@ impl Typed {
         }
     }
 
-    /// Whether something stands in the line.
-    pub(super) fn is_empty(&self) -> bool {
-        self.bytes.is_empty() && !self.unknown
+    /// Whether text stands in the line.
+    pub(super) fn has_text(&self) -> bool {
+        !self.bytes.is_empty()
     }
 
     /// The lines without blanks; none when they are not known.

@@ -8,7 +8,7 @@
 //! so many scrolled rows are about to be printed again, and are taken back
 //! ([`Screen::scrolled_low`]). It never fails: bytes that mean nothing to a terminal change nothing.
 
-use super::intake::{Intake, Notice};
+use super::intake::{EMOJI_FORM, Intake, Notice};
 use super::row::{Colour, Lead, Row};
 use std::collections::VecDeque;
 use std::num::NonZeroU16;
@@ -177,7 +177,7 @@ impl Screen {
         let (row, col) = self.cursor();
         let mut text = String::new();
         for at in 0..col {
-            self.read_cell(row, at, &mut text);
+            self.read_cell((row, at), &mut text);
         }
         text
     }
@@ -271,7 +271,7 @@ impl Screen {
         let mut words = Vec::with_capacity(2);
         let mut blank = true;
         for col in 0..self.size.cols {
-            self.read_cell(row, col, &mut text);
+            self.read_cell((row, col), &mut text);
             let printed = text.ends_with(|c: char| !c.is_whitespace());
             if printed && blank && words.len() < 2 {
                 words.extend(screen.cell(row, col).map(look));
@@ -288,16 +288,24 @@ impl Screen {
         }
     }
 
-    fn read_cell(&self, row: u16, col: u16, text: &mut String) {
+    fn read_cell(&self, (row, col): (u16, u16), text: &mut String) {
         let Some(cell) = self.parser.screen().cell(row, col) else { return };
         if cell.is_wide_continuation() {
             return;
         }
-        if cell.has_contents() {
+        if cell.has_contents() && cell.contents() != " " {
             text.extend(cell.contents().chars().map(|c| self.intake.original(c)));
-        } else {
+        } else if !(self.alternate() && self.is_second_half(row, col, text)) {
             text.push(' ');
         }
+    }
+
+    /// Whether a blank cell is the second half of the emoji before it. Programs that paint cells by
+    /// their place leave it blank because terminals differ in the width of U+FE0F.
+    fn is_second_half(&self, row: u16, col: u16, text: &str) -> bool {
+        let before = col.checked_sub(1).and_then(|col| self.parser.screen().cell(row, col));
+        before.is_some_and(|cell| cell.has_contents() && !cell.is_wide_continuation())
+            && text.ends_with(EMOJI_FORM)
     }
 }
 

@@ -129,11 +129,7 @@ impl<'a> Reader<'a> {
 
 /// What rows belong to that nothing claims.
 fn outside(rules: &Compiled) -> Block {
-    if rules.message.is_empty() {
-        Block::Message { indent: rules.indent }
-    } else {
-        Block::Chrome
-    }
+    if rules.message.is_empty() { Block::Message { indent: rules.indent } } else { Block::Chrome }
 }
 
 fn unindented(line: &str, indent: usize) -> &str {

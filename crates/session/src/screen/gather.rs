@@ -124,9 +124,8 @@ impl Gatherer {
     fn region(&self, screen: &Screen, mut rows: Vec<Row>) -> Vec<Row> {
         let cursor = usize::from(screen.cursor().0);
         let scene = |at: usize| Scene { quiet: None, cursor: at == cursor };
-        let matches = |marks: &[Marker], at: usize, row: &Row| {
-            marks.iter().any(|mark| mark.matches(row, scene(at)))
-        };
+        let matches =
+            |marks: &[Marker], at: usize, row: &Row| marks.iter().any(|mark| mark.matches(row, scene(at)));
         let first = rows.iter().enumerate().position(|(at, row)| matches(&self.rules.end, at, row));
         let mut numbered = rows.iter().enumerate();
         let last = numbered.rfind(|(at, row)| matches(&self.rules.end_last, *at, row));

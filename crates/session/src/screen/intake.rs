@@ -3,7 +3,7 @@
 //! It owns three repairs. Strings (OSC, DCS, APC, PM, SOS) are cut at [`STRING_BYTES_MAX`], because
 //! the emulator's parser would grow with them. Emoji that are joined by U+200D, and skin tones, are
 //! turned into marks of no width, because programs count such a cluster as one glyph of two cells
-//! and the emulator would count each part. Sequences that change how frames are compared (mode 2026,
+//! and the emulator would count each part; so is U+FE0F, on whose width programs disagree. Sequences that change how frames are compared (mode 2026,
 //! `CSI 3 J`, reset) are reported where they stand. Everything else passes unchanged, and how the
 //! bytes were cut into calls makes no difference. It cannot fail: bytes that are no sequence are text.
 
@@ -17,6 +17,9 @@ const SEQUENCE_BYTES_MAX: usize = 64;
 const MARK_FIRST: u32 = 0xE0100;
 const MARK_LAST: u32 = 0xE01EF;
 const ZERO_WIDTH_JOINER: char = '\u{200d}';
+
+/// Asks for the emoji form of the character before it.
+pub(super) const EMOJI_FORM: char = '\u{fe0f}';
 
 /// What the tokenizer found at a place in the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -206,7 +209,7 @@ impl Intake {
         let mark = (MARK_FIRST..=MARK_LAST).contains(&code);
         let joined = self.joins && code >= 0x2000;
         self.joins = c == ZERO_WIDTH_JOINER;
-        let printed = if joined || tone || mark { self.mark(c) } else { Some(c) };
+        let printed = if joined || tone || mark || c == EMOJI_FORM { self.mark(c) } else { Some(c) };
         if let Some(c) = printed {
             out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
         }

@@ -47,11 +47,12 @@ const AT_CURSOR: Look = Look {
 /// Claude Code: boxes on the main and the alternate screen, and the flat screen-reader rows.
 fn claude() -> TextRules {
     let quiet = Look { quiet: Some(true), ..Look::default() };
+    let shaded = Look { shaded: Some(true), ..Look::default() };
     TextRules {
         end: rows(&[r"^─{20,}"]),
-        end_last: rows(&[r"^\$( |$)"]),
-        pinned: rows(&[r"^❯ "]),
-        user: rows(&[r"^❯( |$)", r"^you: "]),
+        end_last: rows(&[r"^\$(\s|$)"]),
+        pinned: rows(&[r"^❯\s"]),
+        user: vec![looks(r"^❯(\s|$)", shaded), row(r"^you: ")],
         drop: rows(&[
             r"^\s+[◐◑○●◔◕]\s+\w+ · /effort$",
             r"^effort: \w+ · /effort$",
@@ -81,9 +82,9 @@ fn codex() -> TextRules {
     let loud = Look { dim: Some(false), ..Look::default() };
     let headline = Look { word_bold: Some(true), ..Look::default() };
     TextRules {
-        end_last: rows(&[r"^›( |$)"]),
-        pinned: rows(&[r"^› "]),
-        user: rows(&[r"^› "]),
+        end_last: rows(&[r"^›(\s|$)"]),
+        pinned: rows(&[r"^›\s"]),
+        user: rows(&[r"^›\s"]),
         drop: rows(&[r"^  Worked for .* • \d\d:\d\d$", r"^─+( Worked for .*)?─*$"]),
         chrome: [
             vec![
@@ -107,7 +108,7 @@ fn gemini() -> TextRules {
         end_last: rows(&[r"^─{20,}$", r"^workspace \(/directory\)$"]),
         user: rows(&[r"^ > ", r"^User:  "]),
         drop: rows(&[r"^ .* \? for shortcuts$", r"^\s*[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] .*esc to cancel"]),
-        chrome: rows(&[r"^\s?[ℹ⚠✕✗✓⊶?-]  ?\S", r"^ ?[╭│╰]", r"^\s*[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] "]),
+        chrome: rows(&[r"^\s?[ℹ⚠✕✗✓⊶]  ?\S", r"^ ?[╭│╰]", r"^\s*[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] "]),
         message: vec![begins(r"^✦ ", 2), begins(r"^Model:  ", 0)],
         gutter: Some(r"^( {3,}\d+|\d+)( |$)".to_owned()),
         ..TextRules::default()
@@ -129,7 +130,7 @@ fn opencode() -> TextRules {
 fn aider() -> TextRules {
     let plain = Look { coloured: Some(true), ..Look::default() };
     TextRules {
-        end_last: vec![looks(r"^(\w+( \w+)?)?>( |$)", AT_CURSOR)],
+        end_last: vec![looks(r"^(\w+( \w+)?)?>(\s|$)", AT_CURSOR)],
         begin: Begin::Screen,
         drop: rows(&[
             r"^─{20,}$",

@@ -170,10 +170,7 @@ impl Look {
             && wants(self.coloured, foreground != Colour::Default)
             && wants(self.shaded, row.lead.background != Colour::Default)
             && wants(self.cursor, scene.cursor)
-            && wants(
-                self.quiet,
-                foreground != Colour::Default && scene.quiet == Some(foreground),
-            )
+            && wants(self.quiet, foreground != Colour::Default && scene.quiet == Some(foreground))
     }
 }
 

@@ -10,7 +10,7 @@ use score::{Score, score};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use truth::Truth;
-use turnkeep_session::detector::{Entry, parse_recording, presets, replay};
+use turnkeep_session::detector::{Entry, Profile, parse_recording, presets, replay};
 
 /// Recordings and their presets.
 const RECORDINGS: [(&str, &str); 26] = [
@@ -81,6 +81,52 @@ fn every_recorded_turn_is_found_at_its_time_with_its_text() {
     println!("{table}delay p95 {:.0} ms of {} turns", p95 * 1000.0, delays.len());
     assert!(wrong.is_empty(), "{table}\n{wrong}");
     assert!(p95 <= 0.3, "delay p95 {p95}");
+}
+
+/// What a wrapper may lack: an old program, a terminal without titles, a tty that cannot be read.
+#[derive(Debug, Clone, Copy)]
+enum Without {
+    Status,
+    StatusAndTitle,
+    TtyMode,
+}
+
+fn weakened(preset: &str, without: Without) -> Profile {
+    let mut spec = presets().spec(preset).unwrap().clone();
+    match without {
+        Without::Status => spec.status = false,
+        Without::StatusAndTitle => (spec.status, spec.title) = (false, None),
+        Without::TtyMode => spec.prompt.as_mut().unwrap().tty = false,
+    }
+    Profile::new(preset, &spec).unwrap()
+}
+
+#[test]
+fn a_missing_signal_is_made_up_for_by_the_next() {
+    let cases = [
+        (Without::Status, &["claude-status", "claude-tool"][..], "claude"),
+        (Without::Status, &["codex", "codex-tool", "codex-wide"], "codex"),
+        (Without::StatusAndTitle, &["claude", "claude-hooks", "claude-ax", "claude-idlekeys"], "claude"),
+        (Without::StatusAndTitle, &["claude-reject", "claude-slash", "claude-stall", "claude-wide"], "claude"),
+        (Without::StatusAndTitle, &["claude-status", "claude-tool"], "claude"),
+        (Without::StatusAndTitle, &["gemini", "gemini-screen-reader", "gemini-stall", "gemini-wide"], "gemini"),
+        (Without::TtyMode, &["aider", "aider-stall"], "aider"),
+        (Without::TtyMode, &["bash"], "bash"),
+        (Without::TtyMode, &["sqlite3"], "sqlite3"),
+        (Without::TtyMode, &["python3.11"], "python"),
+        (Without::TtyMode, &["node"], "node"),
+    ];
+    let mut wrong = String::new();
+    for (without, names, preset) in cases {
+        for name in names {
+            let score = score(&truth(name), &replay(weakened(preset, without), &recording(name)));
+            println!("{name:22} {score}  without {without:?}");
+            for fault in &score.faults {
+                writeln!(wrong, "{name} without {without:?}: {fault}").unwrap();
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
 }
 
 #[test]

@@ -6,6 +6,9 @@ use super::Detector;
 impl Detector {
     pub(super) fn input(&mut self, bytes: &[u8]) {
         for byte in bytes {
+            if *byte == 0x1b {
+                self.before_escape();
+            }
             if let Some(key) = self.keys.byte(self.now, *byte) {
                 self.key(key);
             }
@@ -39,8 +42,15 @@ impl Detector {
     fn escape(&mut self) {
         let Some(open) = self.phase.open_mut() else { return };
         open.escapes = open.escapes.saturating_add(1);
-        if let Some(view) = &mut self.view {
-            open.interrupt_row = view.interrupt_row(&self.profile);
+        open.interrupt_row = self.interrupt_row;
+    }
+
+    /// An ESC byte came. Whether it is the key shows only later, when the program may have answered.
+    fn before_escape(&mut self) {
+        if self.phase.is_open()
+            && let Some(view) = &mut self.view
+        {
+            self.interrupt_row = view.interrupt_row(&self.profile);
         }
     }
 

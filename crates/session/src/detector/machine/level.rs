@@ -71,7 +71,8 @@ impl Detector {
             self.look_at = Some(due);
             return;
         }
-        let end = self.line.prompt_start(&self.prompt);
+        let by_line_rule = signal == Signal::Line && self.profile.line.is_some();
+        let end = if by_line_rule { self.line.start } else { self.line.prompt_start(&self.prompt) };
         self.remember_prompt();
         self.prompt_seen(signal, end);
     }
@@ -120,6 +121,9 @@ impl Detector {
             self.light_at = None;
             return Level::Blocked;
         }
+        if self.state == State::Starting && self.profile.rows.is_some() && !signs.ready {
+            return Level::Unknown;
+        }
         let since = *self.light_at.get_or_insert(self.now);
         let painting = self.view.as_ref().is_some_and(super::View::half_painted);
         if (signs.busy || painting) && self.now < since + SIGN_WAIT_MAX {
@@ -145,10 +149,15 @@ impl Detector {
             Signs { dialog: true, .. } => Level::Blocked,
             Signs { busy: true, .. } => Level::Working,
             Signs { ready: true, .. } if painting => Level::Unknown,
-            Signs { ready: true, .. } if self.phase.is_open() && !self.typed.is_empty() => Level::Unknown,
+            Signs { ready: true, .. } if self.draft_hides_busy() => Level::Unknown,
             Signs { ready: true, .. } => Level::Ready(Signal::Rows),
             Signs { .. } => Level::Unknown,
         }
+    }
+
+    fn draft_hides_busy(&self) -> bool {
+        let hides = self.profile.rows.as_ref().is_some_and(|rows| rows.draft_hides_busy);
+        hides && self.phase.is_open() && self.typed.has_text()
     }
 
     /// Whether the output and the tty's mode have rested for the settle time.
