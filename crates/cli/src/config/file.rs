@@ -7,6 +7,7 @@ use anyhow::Result;
 use serde::Deserialize;
 use turnkeep_types::Limits;
 
+use super::desktop::RawDesktop;
 use super::setting::{Setting, Sources};
 use crate::failure::Failure;
 
@@ -26,6 +27,7 @@ pub(super) struct RawFile {
     pub(super) tls_key: Option<String>,
     pub(super) allow_host: Option<Vec<String>>,
     pub(super) allow_origin: Option<Vec<String>>,
+    pub(super) desktop: Option<RawDesktop>,
     pub(super) limits: Option<RawLimits>,
 }
 

@@ -7,9 +7,11 @@
 
 pub mod binding;
 mod error;
+mod notice;
 pub mod open;
 mod osc52;
 mod process_tree;
+mod program;
 mod tmux;
 mod wayland;
 mod x11;
@@ -18,6 +20,7 @@ use std::os::fd::BorrowedFd;
 
 pub use binding::Binding;
 pub use error::{ClipboardError, DesktopError, FocusError, RefusalReason, Refused};
+pub use notice::Notifier;
 pub use open::{Adapter, Surroundings};
 pub use osc52::{Framing, Osc52};
 pub use process_tree::SessionProcess;

@@ -143,11 +143,15 @@ impl Surroundings {
         self.display.as_deref().ok_or_else(|| absent("DISPLAY is not set"))
     }
 
-    fn tmux_server(&self, what: &'static str) -> Result<Tmux, DesktopError> {
+    /// The socket of the tmux server that we run in.
+    pub(super) fn tmux_socket(&self) -> Option<&str> {
         let socket = self.tmux.as_deref().and_then(|tmux| tmux.split(',').next());
-        let socket = socket.filter(|socket| !socket.is_empty());
-        let socket = socket.ok_or(DesktopError::NotFound { what, tried: "TMUX is not set".to_owned() })?;
-        let tmux = Tmux::at(socket);
+        socket.filter(|socket| !socket.is_empty())
+    }
+
+    fn tmux_server(&self, what: &'static str) -> Result<Tmux, DesktopError> {
+        let absent = || DesktopError::NotFound { what, tried: "TMUX is not set".to_owned() };
+        let tmux = Tmux::at(self.tmux_socket().ok_or_else(absent)?);
         tmux.probe().map(|()| tmux)
     }
 
