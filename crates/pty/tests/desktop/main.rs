@@ -5,6 +5,7 @@
 mod program;
 mod tmux;
 mod tmux_server;
+mod wayland;
 mod x11_clipboard;
 mod x11_focus;
 mod x11_hotkeys;
