@@ -16,6 +16,7 @@ use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Value, json};
+use turnkeep_session::detector::Presets;
 use turnkeep_store::Durability;
 use turnkeep_types::Limits;
 
@@ -112,6 +113,8 @@ pub(crate) struct Config {
     pub(crate) allow_origin: Setting<Vec<String>>,
     pub(crate) desktop: Desktop,
     pub(crate) limits: Limits,
+    /// The profiles of wrapped programs: the shipped ones and the file's.
+    pub(crate) presets: Presets,
     limit_settings: file::LimitSettings,
 }
 
@@ -128,7 +131,8 @@ impl Config {
     pub(crate) fn resolve(reach: &ReachFlags, serve: &ServeFlags, env: Environment<'_>) -> Result<Self> {
         let path = file_path(reach, env)?;
         let must_exist = reach.config.is_some() || env("TURNKEEP_CONFIG").is_some();
-        let raw = file::read(&path, must_exist)?;
+        let mut raw = file::read(&path, must_exist)?;
+        let presets = raw.take_presets(&path)?;
         let from = Sources { env, file: &path };
         let limit_settings = raw.limits.unwrap_or_default().resolve(from)?;
         let config = Self {
@@ -150,6 +154,7 @@ impl Config {
             desktop: raw.desktop.unwrap_or_default().resolve(from)?,
             limits: limit_settings.limits(),
             limit_settings,
+            presets,
             file: path.clone(),
         };
         config.check()?;

@@ -6,6 +6,7 @@ mod blob;
 mod completions;
 mod config;
 mod ctx;
+mod detect;
 mod doctor;
 mod export;
 mod hotkey;
@@ -17,6 +18,7 @@ mod show;
 mod stats;
 mod up;
 mod verify;
+mod wrap;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -73,10 +75,12 @@ pub(crate) enum Command {
     Export(export::Args),
     Import(import::Args),
     Bench(bench::Args),
+    Detect(detect::Args),
     Doctor(doctor::Args),
     #[command(subcommand)]
     Config(config::Command),
     Completions(completions::Args),
+    Wrap(wrap::Args),
 }
 
 /// Runs the command.
@@ -96,8 +100,10 @@ pub(crate) fn run(command: &Command, app: &mut App) -> Result<()> {
         Command::Export(args) => block_on(export::run(args, app)),
         Command::Import(args) => import::run(args, app),
         Command::Bench(args) => bench::run(args, app.out.is_json()),
+        Command::Detect(args) => detect::run(args, app),
         Command::Doctor(args) => block_on(doctor::run(args, app)),
         Command::Config(command) => config::run(command, app),
         Command::Completions(args) => completions::run(args, app),
+        Command::Wrap(args) => wrap::run(args, app),
     }
 }
