@@ -1,12 +1,15 @@
-//! The configuration file: TOML, flat, with one table of limits. A key that means nothing is an error.
+//! The configuration file: TOML, flat, with a table of limits and tables of profiles. A key that means nothing is an error.
 
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::Result;
 use serde::Deserialize;
+use turnkeep_session::detector::{PresetError, Presets, ProfileSpec, presets};
 use turnkeep_types::Limits;
 
+use super::desktop::RawDesktop;
 use super::setting::{Setting, Sources};
 use crate::failure::Failure;
 
@@ -26,7 +29,29 @@ pub(super) struct RawFile {
     pub(super) tls_key: Option<String>,
     pub(super) allow_host: Option<Vec<String>>,
     pub(super) allow_origin: Option<Vec<String>>,
+    pub(super) desktop: Option<RawDesktop>,
     pub(super) limits: Option<RawLimits>,
+    /// Profiles of programs, by name.
+    pub(super) profiles: Option<BTreeMap<String, ProfileSpec>>,
+    /// Which profile a program gets, by its base name.
+    pub(super) programs: Option<BTreeMap<String, String>>,
+}
+
+impl RawFile {
+    /// The shipped profiles with those of the file, which win.
+    pub(super) fn take_presets(&mut self, path: &Path) -> Result<Presets> {
+        let mut known = presets();
+        let refused = |error: PresetError| {
+            Failure::usage(format!("the configuration {} is not valid: {error}", path.display()))
+        };
+        for (name, spec) in self.profiles.take().unwrap_or_default() {
+            known.add(&name, spec).map_err(refused)?;
+        }
+        for (program, name) in self.programs.take().unwrap_or_default() {
+            known.claim(&program, &name).map_err(refused)?;
+        }
+        Ok(known)
+    }
 }
 
 macro_rules! raw_limits {

@@ -1,1 +1,30 @@
 //! The emulated screen, and the text that is gathered from it as it scrolls away.
+//!
+//! [`Screen`] turns bytes into rows; [`Gatherer`] compares its frames and keeps what leaves the
+//! top; [`TextRules`] say, as data, which of those rows are the assistant's words. Use:
+//!
+//! ```text
+//! screen.feed(bytes, |screen| gatherer.frame(screen));   // each whole frame
+//! gatherer.begin(&screen);                               // at the submit, before its output
+//! let said = gatherer.text(Ending::Complete);            // at the boundary
+//! ```
+//!
+//! Everything is bounded: strings are cut before the emulator, rows that nobody collected are
+//! dropped (and the gatherer then says `incomplete`), and a turn has a largest number of rows.
+//! Nothing here fails on any bytes.
+
+mod align;
+mod emulator;
+mod extract;
+mod gather;
+mod intake;
+mod presets;
+mod row;
+mod rules;
+
+pub use emulator::{SCROLLED_ROWS_MAX, Screen, Size};
+pub use extract::Ending;
+pub use gather::{GATHERED_BYTES_MAX, Gathered, Gatherer};
+pub use intake::STRING_BYTES_MAX;
+pub use row::{Colour, Lead, Row};
+pub use rules::{Begin, Look, Mark, Rewrite, RulesError, TextRules};

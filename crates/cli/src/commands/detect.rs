@@ -1,0 +1,119 @@
+//! `turnkeep detect`: the turns of a recorded terminal session, as a wrapper would have found them.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use base64::Engine as _;
+use serde_json::{Value, json};
+use turnkeep_session::detector::{Presets, Profile, Turn, parse_recording, replay};
+
+use super::App;
+use crate::failure::Failure;
+use crate::output::Style;
+use crate::render::printable;
+
+/// How large a recording may be, unpacked.
+const RECORDING_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+
+/// Find the turns of a recorded terminal session
+///
+/// Replays a recording made by `turnkeep wrap --record` with its own times. Without --preset and
+/// --pattern the name of the file decides: claude-slow.jsonl gets the preset claude.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  turnkeep detect session.jsonl --preset claude
+  turnkeep detect session.jsonl.zst --pattern '^ready> $' --json")]
+pub(crate) struct Args {
+    /// The recording, .jsonl or .jsonl.zst
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Profile of the program, shipped or from the configuration
+    #[arg(long, value_name = "NAME", conflicts_with = "pattern")]
+    preset: Option<String>,
+    /// Prompt pattern, tested on each line
+    #[arg(long, value_name = "REGEX")]
+    pattern: Option<String>,
+}
+
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
+    let profile = profile(args, &app.config()?.presets)?;
+    let text = read(&args.file)?;
+    let entries =
+        parse_recording(&text).map_err(|error| Failure::new(format!("{}: {error}", args.file.display())))?;
+    let turns = replay(profile, &entries);
+    for (at, turn) in turns.iter().enumerate() {
+        if app.out.is_json() {
+            app.out.line(turn_json(at + 1, turn).to_string())?;
+        } else {
+            print(at + 1, turn, app)?;
+        }
+    }
+    if turns.is_empty() && !app.out.is_json() {
+        app.out.line("no completed turn")?;
+    }
+    Ok(())
+}
+
+fn profile(args: &Args, presets: &Presets) -> Result<Profile> {
+    if let Some(pattern) = &args.pattern {
+        let compiled = Profile::from_pattern(pattern);
+        return compiled.map_err(|error| Failure::usage(format!("--pattern: {error}")).into());
+    }
+    let stem = args.file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let program = stem.split(['-', '.']).next().unwrap_or_default();
+    let name = args.preset.as_deref().unwrap_or_else(|| presets.name_for(program));
+    presets.get(name).map_err(|error| Failure::usage(error.to_string()).into())
+}
+
+fn read(path: &Path) -> Result<String> {
+    use std::io::Read as _;
+    let file = std::fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let packed = path.extension().is_some_and(|extension| extension == "zst");
+    let mut text = String::new();
+    let read = if packed {
+        zstd::Decoder::new(file)?.take(RECORDING_BYTES_MAX + 1).read_to_string(&mut text)
+    } else {
+        file.take(RECORDING_BYTES_MAX + 1).read_to_string(&mut text)
+    };
+    let bytes = read.with_context(|| format!("cannot read {}", path.display()))?;
+    if bytes as u64 > RECORDING_BYTES_MAX {
+        let message = format!("{} is larger than {RECORDING_BYTES_MAX} bytes unpacked", path.display());
+        return Err(Failure::new(message).into());
+    }
+    Ok(text)
+}
+
+fn turn_json(number: usize, turn: &Turn) -> Value {
+    json!({
+        "turn": number,
+        "start_t": seconds(turn.start),
+        "end_t": seconds(turn.end),
+        "interrupted": turn.interrupted,
+        "incomplete": turn.incomplete,
+        "signal": turn.signal.to_string(),
+        "text": turn.text,
+        "content_b64": base64::engine::general_purpose::STANDARD.encode(&turn.content),
+    })
+}
+
+/// Seconds with four digits, as recordings have them.
+fn seconds(time: std::time::Duration) -> f64 {
+    (time.as_secs_f64() * 10_000.0).round() / 10_000.0
+}
+
+fn print(number: usize, turn: &Turn, app: &mut App) -> Result<()> {
+    let flags = [(turn.interrupted, ", interrupted"), (turn.incomplete, ", incomplete")];
+    let flags: String = flags.iter().filter(|(set, _)| *set).map(|(_, word)| *word).collect();
+    let head = format!(
+        "turn {number}  {:.3} to {:.3} s, by {}{flags}",
+        turn.start.as_secs_f64(),
+        turn.end.as_secs_f64(),
+        turn.signal
+    );
+    let head = app.out.paint(Style::Good, &head);
+    app.out.line(head)?;
+    for line in turn.text.lines() {
+        app.out.line(format!("  {}", printable(line)))?;
+    }
+    app.out.line("")
+}

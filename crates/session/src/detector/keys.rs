@@ -1,0 +1,268 @@
+//! The input as keys: what a person pressed, told apart from what the terminal reports.
+//!
+//! Arrow keys, mouse and focus reports, answers to queries, key releases and the contents of a paste
+//! are never Enter, Esc or Ctrl-C. A lone ESC byte is the key Esc only when nothing follows it for
+//! [`ESCAPE_WAIT`] or when another ESC does. Nothing here grows: of a sequence
+//! [`SEQUENCE_BYTES_MAX`] bytes are looked at, the rest is skipped up to its end.
+
+use std::time::Duration;
+
+/// How long a lone ESC byte may still become a sequence.
+pub(super) const ESCAPE_WAIT: Duration = Duration::from_millis(50);
+
+/// How much of a sequence is looked at.
+const SEQUENCE_BYTES_MAX: usize = 64;
+
+const ENTER: u32 = 13;
+const KEYPAD_ENTER: u32 = 57_414;
+const ESCAPE: u32 = 27;
+const BACKSPACE: u32 = 127;
+const CTRL: u32 = 4;
+const SHIFT: u32 = 1;
+/// Shift, alt, ctrl, super, hyper and meta; the locks above them are no modifiers.
+const MODIFIERS: u32 = 0x3f;
+
+/// A key press.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Key {
+    /// Enter alone.
+    Enter,
+    /// Ctrl-J, which line editors take for Enter.
+    LineFeed,
+    /// Esc alone.
+    Escape,
+    /// Ctrl-C.
+    Interrupt,
+    /// A byte of text, typed.
+    Text(u8),
+    /// A byte of text, pasted (a carriage return comes as a line feed).
+    Pasted(u8),
+    /// The character before the cursor is erased.
+    Backspace,
+    /// The line is erased.
+    Kill,
+    /// Another key, which may change the line in ways that only the program knows.
+    Edit,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Ground,
+    Escape,
+    Csi,
+    /// After `ESC O`.
+    SingleShift,
+    /// The bytes of an old mouse report that are still to come.
+    Mouse(u8),
+    String,
+    StringEscape,
+    Paste,
+}
+
+/// Cuts input into keys.
+#[derive(Debug)]
+pub(super) struct Keys {
+    state: State,
+    sequence: Vec<u8>,
+    last: Duration,
+}
+
+impl Keys {
+    pub(super) fn new() -> Self {
+        Self { state: State::Ground, sequence: Vec::new(), last: Duration::ZERO }
+    }
+
+    /// When an open ESC becomes a key or an open sequence is given up.
+    pub(super) fn deadline(&self) -> Option<Duration> {
+        let open = matches!(
+            self.state,
+            State::Escape | State::Csi | State::SingleShift | State::Mouse(_) | State::StringEscape
+        );
+        open.then(|| self.last + ESCAPE_WAIT)
+    }
+
+    /// Lets time pass: an ESC that stood alone is a key.
+    pub(super) fn expire(&mut self, now: Duration) -> Option<Key> {
+        if self.deadline().is_none_or(|deadline| now < deadline) {
+            return None;
+        }
+        let alone = self.state == State::Escape;
+        self.state = State::Ground;
+        alone.then_some(Key::Escape)
+    }
+
+    /// Takes one byte.
+    pub(super) fn byte(&mut self, now: Duration, byte: u8) -> Option<Key> {
+        self.last = now;
+        match self.state {
+            State::Ground => self.ground(byte),
+            State::Escape => self.escape(byte),
+            State::Csi => self.csi(byte),
+            State::SingleShift => self.end(Some(Key::Edit)),
+            State::Mouse(left) => self.mouse(left),
+            State::String => self.string(byte),
+            State::StringEscape => self.string_escape(byte),
+            State::Paste => self.paste(byte),
+        }
+    }
+
+    fn end(&mut self, key: Option<Key>) -> Option<Key> {
+        self.state = State::Ground;
+        key
+    }
+
+    fn ground(&mut self, byte: u8) -> Option<Key> {
+        match byte {
+            0x1b => {
+                self.state = State::Escape;
+                None
+            }
+            b'\r' => Some(Key::Enter),
+            b'\n' => Some(Key::LineFeed),
+            0x03 => Some(Key::Interrupt),
+            0x08 | 0x7f => Some(Key::Backspace),
+            0x15 => Some(Key::Kill),
+            0x00..=0x1f => Some(Key::Edit),
+            _ => Some(Key::Text(byte)),
+        }
+    }
+
+    fn escape(&mut self, byte: u8) -> Option<Key> {
+        self.sequence.clear();
+        self.state = match byte {
+            b'[' => State::Csi,
+            b'O' => State::SingleShift,
+            b']' | b'P' | b'_' | b'^' | b'X' => State::String,
+            0x1b => {
+                // Two of them: the first was the key, the second may begin anything.
+                return Some(Key::Escape);
+            }
+            _ => return self.end(Some(Key::Edit)),
+        };
+        None
+    }
+
+    fn csi(&mut self, byte: u8) -> Option<Key> {
+        match byte {
+            b'M' if self.sequence.is_empty() => {
+                self.state = State::Mouse(3);
+                None
+            }
+            0x40..=0x7e => self.csi_end(byte),
+            0x1b => {
+                self.state = State::Escape;
+                None
+            }
+            _ => {
+                if self.sequence.len() < SEQUENCE_BYTES_MAX {
+                    self.sequence.push(byte);
+                }
+                None
+            }
+        }
+    }
+
+    fn csi_end(&mut self, last: u8) -> Option<Key> {
+        self.state = State::Ground;
+        match (self.sequence.as_slice(), last) {
+            (b"200", b'~') => {
+                self.state = State::Paste;
+                self.sequence.clear();
+                None
+            }
+            ([b'?' | b'<' | b'>' | b'=', ..], _)
+            | ([], b'I' | b'O')
+            | (_, b'R' | b'c' | b'n' | b't' | b'y') => None,
+            (sequence, b'u') => coded(&numbers(sequence)),
+            (sequence, b'~') if sequence.starts_with(b"27;") => modified(&numbers(sequence)),
+            (sequence, _) => (event(&numbers(sequence), 1) != RELEASE).then_some(Key::Edit),
+        }
+    }
+
+    fn mouse(&mut self, left: u8) -> Option<Key> {
+        self.state = if left > 1 { State::Mouse(left - 1) } else { State::Ground };
+        None
+    }
+
+    fn string(&mut self, byte: u8) -> Option<Key> {
+        match byte {
+            0x07 | 0x18 | 0x1a => self.state = State::Ground,
+            0x1b => self.state = State::StringEscape,
+            _ => {}
+        }
+        None
+    }
+
+    fn string_escape(&mut self, byte: u8) -> Option<Key> {
+        if byte == b'\\' {
+            return self.end(None);
+        }
+        self.escape(byte)
+    }
+
+    fn paste(&mut self, byte: u8) -> Option<Key> {
+        const END: &[u8] = b"\x1b[201~";
+        if self.sequence.len() == END.len() {
+            self.sequence.remove(0);
+        }
+        self.sequence.push(byte);
+        if self.sequence == END {
+            return self.end(None);
+        }
+        match byte {
+            b'\r' | b'\n' => Some(Key::Pasted(b'\n')),
+            0x00..=0x1f => None,
+            byte => Some(Key::Pasted(byte)),
+        }
+    }
+}
+
+/// The event type of a key that was let go.
+const RELEASE: u32 = 3;
+
+/// The numbers of a sequence, each with its parts after colons.
+fn numbers(sequence: &[u8]) -> Vec<Vec<u32>> {
+    let number = |digits: &[u8]| {
+        digits.iter().fold(0_u32, |value, digit| {
+            value.saturating_mul(10).saturating_add(u32::from(digit.saturating_sub(b'0')))
+        })
+    };
+    sequence
+        .split(|byte| *byte == b';')
+        .map(|part| part.split(|byte| *byte == b':').map(number).collect())
+        .collect()
+}
+
+fn value(numbers: &[Vec<u32>], at: usize, part: usize) -> u32 {
+    numbers.get(at).and_then(|parts| parts.get(part)).copied().unwrap_or(0)
+}
+
+fn event(numbers: &[Vec<u32>], at: usize) -> u32 {
+    value(numbers, at, 1)
+}
+
+/// `CSI code ; modifiers : event u`.
+fn coded(numbers: &[Vec<u32>]) -> Option<Key> {
+    if event(numbers, 1) == RELEASE {
+        return None;
+    }
+    Some(key(value(numbers, 0, 0), value(numbers, 1, 0)))
+}
+
+/// `CSI 27 ; modifiers ; code ~`.
+fn modified(numbers: &[Vec<u32>]) -> Option<Key> {
+    Some(key(value(numbers, 2, 0), value(numbers, 1, 0)))
+}
+
+fn key(code: u32, modifiers: u32) -> Key {
+    match (code, modifiers.saturating_sub(1) & MODIFIERS) {
+        (ENTER | KEYPAD_ENTER, 0) => Key::Enter,
+        (ESCAPE, 0) => Key::Escape,
+        (BACKSPACE, 0) => Key::Backspace,
+        (99 | 67, CTRL) => Key::Interrupt,
+        (106, CTRL) => Key::LineFeed,
+        (117, CTRL) => Key::Kill,
+        (0x20..=0x7e, 0 | SHIFT) => u8::try_from(code).map_or(Key::Edit, Key::Text),
+        _ => Key::Edit,
+    }
+}

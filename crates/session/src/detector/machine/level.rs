@@ -1,0 +1,213 @@
+//! The look: what the program does now, by its signals in the order of trust.
+
+use super::super::event::{Signal, State};
+use super::super::profile::PromptRule;
+use super::super::render::left_of_cursor;
+use super::super::sequence::strip;
+use super::super::signals::Light;
+use super::super::view::Signs;
+use super::{Detector, Since};
+use std::time::Duration;
+
+/// How long after a ready signal a busy sign on the screen may still delay the boundary.
+const SIGN_WAIT_MAX: Duration = Duration::from_millis(500);
+
+/// How long a ready signal must stand.
+const SIGNAL_HOLD: Duration = Duration::from_millis(30);
+
+/// How long the output must rest after a ready signal, so that the last paragraph is painted …
+const QUIET: Duration = Duration::from_millis(40);
+
+/// … and how long that is waited for.
+const QUIET_WAIT_MAX: Duration = Duration::from_millis(200);
+
+/// What the program does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Level {
+    /// Nothing can be said.
+    Unknown,
+    Working,
+    Blocked,
+    Ready(Signal),
+    /// It wants the rest of an input.
+    Continuing,
+}
+
+impl Detector {
+    /// Looks at the program and draws the conclusions.
+    pub(super) fn look(&mut self) {
+        match self.level() {
+            Level::Unknown => self.ready = None,
+            Level::Working => self.busy(State::Working),
+            Level::Blocked => self.busy(State::Blocked),
+            Level::Continuing => self.continuing(),
+            Level::Ready(signal) => self.is_ready(signal),
+        }
+    }
+
+    fn busy(&mut self, state: State) {
+        self.ready = None;
+        self.phase.busy();
+        if self.state != State::Starting {
+            self.enter_state(state);
+        }
+    }
+
+    fn continuing(&mut self) {
+        self.ready = None;
+        if let Some(open) = self.phase.open_mut() {
+            open.continuing = true;
+        }
+    }
+
+    fn is_ready(&mut self, signal: Signal) {
+        let since = match self.ready {
+            Some(since) if since.signal == signal => since,
+            _ => Since { at: self.now, signal },
+        };
+        self.ready = Some(since);
+        let due = self.due(since);
+        if self.now < due {
+            self.look_at = Some(due);
+            return;
+        }
+        let by_line_rule = signal == Signal::Line && self.profile.line.is_some();
+        let end = if by_line_rule { self.line.start } else { self.line.prompt_start(&self.prompt) };
+        self.remember_prompt();
+        self.prompt_seen(signal, end);
+    }
+
+    /// When a ready state counts: it stood for a while, and the output rests.
+    fn due(&self, since: Since) -> Duration {
+        let hold = match since.signal {
+            Signal::Rows => self.profile.rows.as_ref().map_or(Duration::ZERO, |rows| rows.hold),
+            Signal::Status | Signal::Title | Signal::Marks => SIGNAL_HOLD,
+            Signal::Tty | Signal::Paste | Signal::Line => return since.at,
+        };
+        let quiet = (self.output_at + QUIET).min(since.at + QUIET_WAIT_MAX);
+        (since.at + hold).max(quiet)
+    }
+
+    /// Learns the text of the prompt when it stands on a line of its own.
+    fn remember_prompt(&mut self) {
+        if self.is_stream() && !self.phase.is_open() {
+            self.prompt = strip(self.line.bytes());
+        }
+    }
+
+    fn level(&mut self) -> Level {
+        if self.is_stream() && self.signals.alternate {
+            return Level::Unknown;
+        }
+        match self.signals.trusted() {
+            Some(Light::Working) => Level::Working,
+            Some(Light::Blocked) => Level::Blocked,
+            Some(Light::Ready) => self.ready_level(),
+            None if self.profile.rows.is_some() => self.rows_level(),
+            None if self.profile.prompt.is_some() => self.prompt_level(),
+            None => self.line_level(),
+        }
+    }
+
+    fn signs(&mut self) -> Signs {
+        self.view.as_mut().map(|view| view.signs(&self.profile)).unwrap_or_default()
+    }
+
+    /// A signal says ready: is it so on the screen?
+    fn ready_level(&mut self) -> Level {
+        let signal = self.trusted();
+        let signs = self.signs();
+        if signs.dialog && signal == Signal::Title {
+            self.light_at = None;
+            return Level::Blocked;
+        }
+        if self.state == State::Starting && self.profile.rows.is_some() && !signs.ready {
+            return Level::Unknown;
+        }
+        let since = *self.light_at.get_or_insert(self.now);
+        let painting = self.view.as_ref().is_some_and(super::View::half_painted);
+        if (signs.busy || painting) && self.now < since + SIGN_WAIT_MAX {
+            self.look_at = Some(since + SIGN_WAIT_MAX);
+            return Level::Unknown;
+        }
+        Level::Ready(signal)
+    }
+
+    fn trusted(&self) -> Signal {
+        match (self.signals.status, self.signals.marks) {
+            (Some(_), _) => Signal::Status,
+            (None, Some(_)) => Signal::Marks,
+            (None, None) => Signal::Title,
+        }
+    }
+
+    /// Rows are the only signal: a draft typed meanwhile may hide the busy sign, so it proves nothing.
+    fn rows_level(&mut self) -> Level {
+        let signs = self.signs();
+        let painting = self.view.as_ref().is_some_and(super::View::half_painted);
+        match signs {
+            Signs { dialog: true, .. } => Level::Blocked,
+            Signs { busy: true, .. } => Level::Working,
+            Signs { ready: true, .. } if painting => Level::Unknown,
+            Signs { ready: true, .. } if self.draft_hides_busy() => Level::Unknown,
+            Signs { ready: true, .. } => Level::Ready(Signal::Rows),
+            Signs { .. } => Level::Unknown,
+        }
+    }
+
+    fn draft_hides_busy(&self) -> bool {
+        let hides = self.profile.rows.as_ref().is_some_and(|rows| rows.draft_hides_busy);
+        hides && self.phase.is_open() && self.typed.has_text()
+    }
+
+    /// Whether the output and the tty's mode have rested for the settle time.
+    fn rested(&mut self) -> bool {
+        let rest = self.output_at.max(self.tty_at) + self.profile.settle;
+        if self.now < rest {
+            self.look_at = Some(rest);
+        }
+        self.now >= rest
+    }
+
+    fn prompt_level(&mut self) -> Level {
+        if !self.rested() {
+            return Level::Unknown;
+        }
+        let left = match &mut self.view {
+            Some(view) => view.left_of_cursor(),
+            None => left_of_cursor(self.line.bytes()),
+        };
+        let Some(rule) = &self.profile.prompt else { return Level::Unknown };
+        let Some(signal) = self.at_prompt(rule) else { return Level::Unknown };
+        if rule.continuation.as_ref().is_some_and(|pattern| pattern.matches(&left)) {
+            Level::Continuing
+        } else if rule.cursor.matches(&left) {
+            Level::Ready(signal)
+        } else {
+            Level::Unknown
+        }
+    }
+
+    /// What confirms that the program reads a line: its tty, its paste mode, or nothing but the text
+    /// where the program never used either.
+    fn at_prompt(&self, rule: &PromptRule) -> Option<Signal> {
+        let raw = self.tty.filter(|_| rule.tty && self.raw_seen).map(|mode| !mode.canonical);
+        let paste = self.signals.paste.filter(|_| rule.paste);
+        match (raw, paste) {
+            (Some(false), _) | (_, Some(false)) => None,
+            (Some(true), _) => Some(Signal::Tty),
+            (None, Some(true)) => Some(Signal::Paste),
+            (None, None) => Some(Signal::Line),
+        }
+    }
+
+    /// The line rule on an unfinished line at rest.
+    fn line_level(&mut self) -> Level {
+        if !self.rested() || (self.phase.is_open() && self.is_stream() && self.capture.in_head()) {
+            return Level::Unknown;
+        }
+        let Some(pattern) = &self.profile.line else { return Level::Unknown };
+        let text = strip(self.line.bytes());
+        if pattern.matches(&text) { Level::Ready(Signal::Line) } else { Level::Unknown }
+    }
+}

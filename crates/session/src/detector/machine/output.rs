@@ -1,0 +1,177 @@
+//! Output: tokens become signals, lines and content.
+
+use super::super::event::Signal;
+use super::super::sequence::{Token, strip};
+use super::super::signals::{Change, Light};
+use super::Detector;
+
+/// How much of a line is looked at: its end.
+const LINE_BYTES_MAX: usize = 64 * 1024;
+
+/// The line that the output is on, and where it is in the output.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    bytes: Vec<u8>,
+    /// The offset of the next byte of output.
+    pub(super) offset: u64,
+    /// Where the line began.
+    pub(super) start: u64,
+    /// Where the sequence began that the output is in or has just ended.
+    sequence: u64,
+    /// Where bracketed paste was switched on in this line.
+    paste: Option<u64>,
+}
+
+impl Line {
+    /// The end of the line so far.
+    pub(super) fn bytes(&self) -> &[u8] {
+        let from = self.bytes.len().saturating_sub(LINE_BYTES_MAX);
+        self.bytes.get(from..).unwrap_or_default()
+    }
+
+    /// Forgets the line.
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.start = self.offset;
+        self.paste = None;
+    }
+
+    /// Where the prompt at the end of this line begins, for a line editor that says so or a prompt
+    /// that is known; else the line's start.
+    pub(super) fn prompt_start(&self, prompt: &str) -> u64 {
+        if let Some(paste) = self.paste {
+            return paste;
+        }
+        let known = !prompt.is_empty() && self.bytes.ends_with(prompt.as_bytes());
+        if known { self.offset - prompt.len() as u64 } else { self.start }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        self.offset += bytes.len() as u64;
+        if self.bytes.len() > 2 * LINE_BYTES_MAX {
+            let excess = self.bytes.len() - LINE_BYTES_MAX;
+            self.bytes.drain(..excess);
+        }
+    }
+}
+
+impl Detector {
+    pub(super) fn output(&mut self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        self.output_at = self.now;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            if self.tokens.at_ground() {
+                self.line.sequence = self.line.offset;
+            }
+            let step = self.tokens.step(rest);
+            let (used, after) = rest.split_at(step.used.min(rest.len()));
+            self.take(used);
+            self.token(step.token);
+            rest = after;
+        }
+        self.look_soon();
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        self.line.push(bytes);
+        if let Some(view) = &mut self.view {
+            view.push(bytes);
+        }
+        if self.phase.is_open() {
+            if self.is_stream() {
+                self.capture.push(bytes);
+            } else if let Some(raw) = &mut self.raw {
+                raw.push(bytes);
+            }
+        }
+    }
+
+    fn token(&mut self, token: Token) {
+        let change = match token {
+            Token::Control(b'\n') => {
+                self.line_feed();
+                None
+            }
+            Token::Csi => self.signals.csi(self.tokens.csi()),
+            Token::Osc => self.signals.osc(self.tokens.osc(), &self.profile),
+            _ => None,
+        };
+        if let Some(change) = change {
+            self.change(change);
+        }
+    }
+
+    fn change(&mut self, change: Change) {
+        match change {
+            Change::Light(light) => self.light(light),
+            Change::PasteOn => self.line.paste = Some(self.line.sequence),
+            Change::OutputBegins => self.output_begins(),
+            Change::PromptBegins if self.is_stream() && self.phase.is_open() => {
+                self.capture.cut_tail(self.line.sequence);
+            }
+            Change::PromptBegins | Change::Painted => {}
+        }
+    }
+
+    fn output_begins(&mut self) {
+        if self.is_stream() && self.phase.is_open() {
+            self.capture.cut_head(self.line.offset);
+        }
+        self.light(Light::Working);
+    }
+
+    /// The program said its state.
+    fn light(&mut self, light: Light) {
+        if light == Light::Ready {
+            self.light_at.get_or_insert(self.now);
+            return;
+        }
+        // A queued prompt may follow a ready state of a few milliseconds: that was the boundary.
+        if let Some(at) = self.light_at
+            && self.phase.is_queued()
+            && self.now > at
+        {
+            let signal = self.trusted_signal();
+            self.complete(signal, self.line.start);
+        }
+        self.light_at = None;
+        self.ready = None;
+        self.phase.busy();
+    }
+
+    fn trusted_signal(&self) -> Signal {
+        if self.signals.status.is_some() {
+            Signal::Status
+        } else if self.signals.marks.is_some() {
+            Signal::Marks
+        } else {
+            Signal::Title
+        }
+    }
+
+    fn line_feed(&mut self) {
+        self.phase.line_feed();
+        if self.is_stream() && self.phase.is_open() && self.capture.in_head() {
+            self.capture.line_feed(self.line.offset, self.line.bytes(), &self.prompt);
+        } else {
+            self.complete_line();
+        }
+        self.line.clear();
+    }
+
+    /// The line rule on a complete line.
+    fn complete_line(&mut self) {
+        let Some(pattern) = &self.profile.line else { return };
+        if self.signals.alternate || self.phase.is_idle() || self.signals.trusted().is_some() {
+            return;
+        }
+        let text = strip(self.line.bytes());
+        if pattern.matches(&text) {
+            self.prompt_seen(Signal::Line, self.line.start);
+        }
+    }
+}

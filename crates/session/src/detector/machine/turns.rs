@@ -1,0 +1,231 @@
+//! Turns: opened by a submit, completed by a prompt.
+
+use super::super::capture::Capture;
+use super::super::event::{Happening, Signal, State, Turn};
+use super::super::render::render;
+use super::super::sequence::strip;
+use super::Detector;
+use crate::screen::Ending;
+use std::time::Duration;
+
+/// Where the session is.
+#[derive(Debug)]
+pub(super) enum Phase {
+    /// No prompt was seen yet: dialogs and banners belong to no turn.
+    Starting,
+    /// A prompt was seen and nothing is submitted.
+    Idle,
+    /// Something is submitted.
+    Open(Open),
+}
+
+/// A turn that is not complete.
+#[derive(Debug, Default)]
+pub(super) struct Open {
+    start: Duration,
+    /// The program was seen working on it.
+    busy: bool,
+    /// How many line feeds came since the submit.
+    pub(super) feeds: u64,
+    /// The program wants the rest of the input.
+    pub(super) continuing: bool,
+    /// Opened by an Enter that was typed before the last boundary.
+    by_queue: bool,
+    /// Enter was typed meanwhile.
+    pub(super) queued: Option<Duration>,
+    /// Ctrl-C was typed or SIGINT sent.
+    pub(super) interrupted: bool,
+    /// How often Esc was pressed.
+    pub(super) escapes: u8,
+    /// The lowest row that told an interruption when Esc was pressed.
+    pub(super) interrupt_row: Option<usize>,
+    incomplete: bool,
+}
+
+impl Phase {
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self, Self::Open(_))
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        matches!(self, Self::Idle)
+    }
+
+    pub(super) fn is_queued(&self) -> bool {
+        matches!(self, Self::Open(open) if open.queued.is_some() && open.busy)
+    }
+
+    pub(super) fn open_mut(&mut self) -> Option<&mut Open> {
+        match self {
+            Self::Open(open) => Some(open),
+            Self::Starting | Self::Idle => None,
+        }
+    }
+
+    /// The program was seen working.
+    pub(super) fn busy(&mut self) {
+        if let Self::Open(open) = self {
+            open.busy = true;
+        }
+    }
+
+    /// A line feed came.
+    pub(super) fn line_feed(&mut self) {
+        if let Self::Open(open) = self {
+            open.feeds += 1;
+        }
+    }
+
+    /// Whether Enter submits: at a prompt, or again before the program took the last one up.
+    pub(super) fn takes_submit(&self) -> bool {
+        match self {
+            Self::Starting => false,
+            Self::Idle => true,
+            Self::Open(open) => {
+                open.continuing || !open.busy && open.feeds == 0 || open.by_queue && !open.busy
+            }
+        }
+    }
+
+    /// Whether the program did something for the turn, as far as this kind of signal can tell.
+    pub(super) fn is_answered(&self, signal: Signal) -> bool {
+        let Self::Open(open) = self else { return false };
+        match signal {
+            Signal::Status | Signal::Title | Signal::Rows => open.busy,
+            Signal::Marks | Signal::Tty | Signal::Paste | Signal::Line => open.feeds > 0,
+        }
+    }
+}
+
+/// The program's output of a screen's turn.
+#[derive(Debug)]
+pub(super) struct Raw {
+    bytes: Vec<u8>,
+    bytes_max: usize,
+    truncated: bool,
+}
+
+impl Raw {
+    pub(super) fn new(bytes_max: usize) -> Self {
+        Self { bytes: Vec::new(), bytes_max, truncated: false }
+    }
+
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        let room = self.bytes_max.saturating_sub(self.bytes.len());
+        self.truncated |= bytes.len() > room;
+        self.bytes.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+    }
+}
+
+impl Detector {
+    /// Opens a turn with a submit at this time.
+    pub(super) fn open(&mut self, start: Duration, by_queue: bool) {
+        self.phase = Phase::Open(Open { start, by_queue, ..Open::default() });
+        self.ready = None;
+        if self.is_stream() {
+            let line_editor = self.tty.is_some_and(|mode| !mode.canonical);
+            self.capture.begin(self.line.offset, &self.typed, self.line.bytes(), line_editor);
+            self.enter_state(State::Working);
+        } else if let Some(view) = &mut self.view {
+            view.begin();
+        }
+        if let Some(raw) = &mut self.raw {
+            *raw = Raw::new(raw.bytes_max);
+        }
+    }
+
+    /// A prompt is there: the first makes the session ready, another completes a turn.
+    pub(super) fn prompt_seen(&mut self, signal: Signal, end: u64) {
+        self.signal = Some(signal);
+        match &self.phase {
+            Phase::Starting => {
+                self.phase = Phase::Idle;
+                self.out.push(Happening::Ready);
+                self.enter_state(State::Ready);
+            }
+            Phase::Idle => self.enter_state(State::Ready),
+            Phase::Open(_) if self.phase.is_answered(signal) => self.complete(signal, end),
+            Phase::Open(_) => {}
+        }
+    }
+
+    /// Completes the turn.
+    pub(super) fn complete(&mut self, signal: Signal, end: u64) {
+        let Phase::Open(open) = std::mem::replace(&mut self.phase, Phase::Idle) else { return };
+        let turn = if self.is_stream() {
+            self.stream_turn(&open, signal, end)
+        } else {
+            Some(self.screen_turn(&open, signal))
+        };
+        self.out.extend(turn.map(|turn| Happening::Turn(Box::new(turn))));
+        self.ready = None;
+        self.enter_state(State::Ready);
+        if let Some(at) = open.queued {
+            self.open(at, true);
+        }
+    }
+
+    pub(super) fn enter_state(&mut self, state: State) {
+        if self.state != state {
+            self.state = state;
+            self.out.push(Happening::State(state));
+        }
+    }
+
+    pub(super) fn mark_incomplete(&mut self) {
+        if let Phase::Open(open) = &mut self.phase {
+            open.incomplete = true;
+        }
+    }
+
+    /// The turn of a stream; none when it holds nothing that can be seen.
+    fn stream_turn(&mut self, open: &Open, signal: Signal, end: u64) -> Option<Turn> {
+        let (content, truncated) = self.capture.finish(end);
+        self.capture = Capture::new();
+        strip(&content).chars().any(|c| !c.is_whitespace()).then(|| Turn {
+            text: render(&content),
+            content,
+            raw: None,
+            raw_truncated: false,
+            truncated,
+            interrupted: open.interrupted,
+            incomplete: open.incomplete,
+            signal,
+            start: open.start,
+            end: self.now,
+        })
+    }
+
+    fn screen_turn(&mut self, open: &Open, signal: Signal) -> Turn {
+        let interrupted = self.was_interrupted(open, signal);
+        let ending = if interrupted { Ending::Interrupted } else { Ending::Complete };
+        let gathered = self.view.as_mut().map(|view| view.text(ending));
+        let (text, incomplete) = gathered.map_or((String::new(), true), |text| (text.text, text.incomplete));
+        let raw = self.raw.as_mut().map(|raw| std::mem::replace(raw, Raw::new(raw.bytes_max)));
+        Turn {
+            content: text.clone().into_bytes(),
+            text,
+            raw_truncated: raw.as_ref().is_some_and(|raw| raw.truncated),
+            raw: raw.map(|raw| raw.bytes),
+            truncated: false,
+            interrupted,
+            incomplete: open.incomplete || incomplete,
+            signal,
+            start: open.start,
+            end: self.now,
+        }
+    }
+
+    /// Ctrl-C always interrupts; Esc where it is the program's key for it and the program confirms.
+    fn was_interrupted(&mut self, open: &Open, signal: Signal) -> bool {
+        let Some(rule) = &self.profile.interrupt else { return open.interrupted };
+        if open.interrupted || open.escapes < rule.escapes {
+            return open.interrupted;
+        }
+        if signal == Signal::Status {
+            return self.signals.idle;
+        }
+        let row = self.view.as_mut().and_then(|view| view.interrupt_row(&self.profile));
+        row > open.interrupt_row
+    }
+}

@@ -1,0 +1,317 @@
+//! Profiles: what a program's terminal says about its turns, as data.
+//!
+//! A [`ProfileSpec`] is what people write (the shipped ones are TOML files beside this module); a
+//! [`Profile`] is a spec whose patterns compiled. A profile is immutable: a session keeps the one
+//! that it was started with.
+
+use super::pattern::{Pattern, PatternError};
+use crate::screen::TextRules;
+use serde::Deserialize;
+use std::time::Duration;
+
+/// Where the content of a turn comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
+#[serde(rename_all = "lowercase")]
+pub enum ContentKind {
+    /// The bytes between the submitted input and the prompt line.
+    #[default]
+    Stream,
+    /// The text that is gathered from an emulated screen.
+    Screen,
+}
+
+/// Patterns of the window title.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TitleSpec {
+    /// The program works.
+    pub busy: String,
+    /// The program waits for a prompt.
+    pub ready: String,
+    /// The program waits for a decision.
+    pub blocked: Option<String>,
+}
+
+/// Patterns of single rows of the screen.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RowsSpec {
+    /// Some row matches while the program works.
+    pub busy: Option<String>,
+    /// Some row matches while the program waits for a prompt.
+    pub ready: String,
+    /// Some row matches while a dialog is open.
+    pub dialog: Option<String>,
+    /// A draft that is typed meanwhile hides the busy row: rows alone then prove nothing.
+    #[serde(default)]
+    pub draft_hides_busy: bool,
+    /// For how long `ready` must hold when rows are the only signal.
+    #[serde(default = "rows_hold")]
+    pub hold_ms: u64,
+}
+
+/// The prompt of a line program: the text left of the cursor, and what the terminal is like then.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PromptSpec {
+    /// The text left of the cursor at the prompt.
+    pub cursor: String,
+    /// The text left of the cursor when the program wants the rest of an input.
+    pub continuation: Option<String>,
+    /// The tty is raw at the prompt and canonical while the program works.
+    #[serde(default)]
+    pub tty: bool,
+    /// Bracketed paste is on at the prompt and off while the program works.
+    #[serde(default)]
+    pub paste: bool,
+}
+
+/// How a program interrupts a turn by other keys than Ctrl-C.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InterruptSpec {
+    /// How many presses of Esc it takes.
+    pub escapes: u8,
+    /// The row by which the program confirms it, where its status does not.
+    pub row: Option<String>,
+}
+
+/// A profile as people write it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileSpec {
+    /// Base names of the programs that get this profile unasked; `*` at the end stands for anything.
+    #[serde(default)]
+    pub programs: Vec<String>,
+    /// Where the content comes from.
+    #[serde(default)]
+    pub content: ContentKind,
+    /// Whether the program reports its state by OSC 7501.
+    #[serde(default)]
+    pub status: bool,
+    /// Whether the program marks its prompts by OSC 133.
+    #[serde(default)]
+    pub marks: bool,
+    /// The window title.
+    pub title: Option<TitleSpec>,
+    /// The rows of the screen.
+    pub rows: Option<RowsSpec>,
+    /// The prompt of a line program.
+    pub prompt: Option<PromptSpec>,
+    /// The line rule: a pattern that is tested on every complete line and on the last one at rest.
+    pub line: Option<String>,
+    /// For how long the output must rest before an unfinished line counts as a prompt.
+    pub settle_ms: Option<u64>,
+    /// Interruption by Esc.
+    pub interrupt: Option<InterruptSpec>,
+    /// Which rows are the assistant's words (`content = "screen"`); the shipped rules of that name else.
+    pub text: Option<TextRules>,
+}
+
+fn rows_hold() -> u64 {
+    150
+}
+
+/// Why a profile is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ProfileError {
+    /// A pattern is wrong.
+    #[error("profile {profile}: {field}: {source}")]
+    Pattern {
+        /// The profile's name.
+        profile: String,
+        /// The field that holds the pattern.
+        field: &'static str,
+        /// What is wrong.
+        source: PatternError,
+    },
+    /// The rules of its text are wrong.
+    #[error("profile {profile}: text.{source}")]
+    Text {
+        /// The profile's name.
+        profile: String,
+        /// What is wrong.
+        source: crate::screen::RulesError,
+    },
+    /// Nothing in it says when the program is ready.
+    #[error("profile {0}: needs at least one of status, marks, title, rows, prompt or line")]
+    NoSignal(String),
+}
+
+/// Compiled patterns of the title.
+#[derive(Debug, Clone)]
+pub(super) struct TitleRule {
+    pub(super) busy: Pattern,
+    pub(super) ready: Pattern,
+    pub(super) blocked: Option<Pattern>,
+}
+
+/// Compiled patterns of rows.
+#[derive(Debug, Clone)]
+pub(super) struct RowsRule {
+    pub(super) busy: Option<Pattern>,
+    pub(super) ready: Pattern,
+    pub(super) dialog: Option<Pattern>,
+    pub(super) draft_hides_busy: bool,
+    pub(super) hold: Duration,
+}
+
+/// Compiled prompt of a line program.
+#[derive(Debug, Clone)]
+pub(super) struct PromptRule {
+    pub(super) cursor: Pattern,
+    pub(super) continuation: Option<Pattern>,
+    pub(super) tty: bool,
+    pub(super) paste: bool,
+}
+
+/// Compiled interruption by Esc.
+#[derive(Debug, Clone)]
+pub(super) struct InterruptRule {
+    pub(super) escapes: u8,
+    pub(super) row: Option<Pattern>,
+}
+
+/// A profile whose patterns compiled.
+#[derive(Debug, Clone)]
+pub struct Profile {
+    name: String,
+    pub(super) content: ContentKind,
+    pub(super) status: bool,
+    pub(super) marks: bool,
+    pub(super) title: Option<TitleRule>,
+    pub(super) rows: Option<RowsRule>,
+    pub(super) prompt: Option<PromptRule>,
+    pub(super) line: Option<Pattern>,
+    pub(super) settle: Duration,
+    pub(super) interrupt: Option<InterruptRule>,
+    pub(super) text: TextRules,
+}
+
+/// How long the output rests before the line rule looks at an unfinished line.
+pub const LINE_SETTLE: Duration = Duration::from_millis(100);
+
+/// How long it rests where the terminal's mode confirms the prompt.
+const PROMPT_SETTLE: Duration = Duration::from_millis(50);
+
+impl Profile {
+    /// Compiles a profile.
+    pub fn new(name: &str, spec: &ProfileSpec) -> Result<Self, ProfileError> {
+        let compile = Compile(name);
+        let silent = !spec.status && !spec.marks && spec.title.is_none() && spec.rows.is_none();
+        if silent && spec.prompt.is_none() && spec.line.is_none() {
+            return Err(ProfileError::NoSignal(name.to_owned()));
+        }
+        let settle = if spec.line.is_some() { LINE_SETTLE } else { PROMPT_SETTLE };
+        let profile = Self {
+            name: name.to_owned(),
+            content: spec.content,
+            status: spec.status,
+            marks: spec.marks,
+            title: spec.title.as_ref().map(|title| compile.title(title)).transpose()?,
+            rows: spec.rows.as_ref().map(|rows| compile.rows(rows)).transpose()?,
+            prompt: spec.prompt.as_ref().map(|prompt| compile.prompt(prompt)).transpose()?,
+            line: compile.maybe("line", spec.line.as_deref())?,
+            settle: spec.settle_ms.map_or(settle, Duration::from_millis),
+            interrupt: spec.interrupt.as_ref().map(|interrupt| compile.interrupt(interrupt)).transpose()?,
+            text: spec.text.clone().or_else(|| TextRules::preset(name)).unwrap_or_default(),
+        };
+        profile.check_text()
+    }
+
+    /// The line rule with a pattern of the user's own (`--pattern`).
+    pub fn from_pattern(pattern: &str) -> Result<Self, PatternError> {
+        let line = Pattern::new(pattern)?;
+        Ok(Self {
+            name: "pattern".to_owned(),
+            content: ContentKind::Stream,
+            status: false,
+            marks: false,
+            title: None,
+            rows: None,
+            prompt: None,
+            line: Some(line),
+            settle: LINE_SETTLE,
+            interrupt: None,
+            text: TextRules::default(),
+        })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The pattern of its prompt, for whoever lists sessions: the line, the cursor or the row.
+    pub fn pattern(&self) -> &str {
+        let line = self.line.as_ref().or(self.prompt.as_ref().map(|prompt| &prompt.cursor));
+        let pattern = line.or(self.rows.as_ref().map(|rows| &rows.ready));
+        pattern.or(self.title.as_ref().map(|title| &title.ready)).map_or("", Pattern::as_str)
+    }
+
+    /// Where the content of its turns comes from.
+    pub fn content(&self) -> ContentKind {
+        self.content
+    }
+
+    /// Whether an emulated screen is needed.
+    pub fn needs_screen(&self) -> bool {
+        self.content == ContentKind::Screen || self.rows.is_some()
+    }
+
+    fn check_text(self) -> Result<Self, ProfileError> {
+        match crate::screen::Gatherer::new(&self.text) {
+            Ok(_) => Ok(self),
+            Err(source) => Err(ProfileError::Text { profile: self.name, source }),
+        }
+    }
+}
+
+/// Compiles the parts of the profile of this name.
+struct Compile<'a>(&'a str);
+
+impl Compile<'_> {
+    fn pattern(&self, field: &'static str, pattern: &str) -> Result<Pattern, ProfileError> {
+        Pattern::new(pattern).map_err(|source| ProfileError::Pattern {
+            profile: self.0.to_owned(),
+            field,
+            source,
+        })
+    }
+
+    fn maybe(&self, field: &'static str, pattern: Option<&str>) -> Result<Option<Pattern>, ProfileError> {
+        pattern.map(|pattern| self.pattern(field, pattern)).transpose()
+    }
+
+    fn title(&self, spec: &TitleSpec) -> Result<TitleRule, ProfileError> {
+        Ok(TitleRule {
+            busy: self.pattern("title.busy", &spec.busy)?,
+            ready: self.pattern("title.ready", &spec.ready)?,
+            blocked: self.maybe("title.blocked", spec.blocked.as_deref())?,
+        })
+    }
+
+    fn rows(&self, spec: &RowsSpec) -> Result<RowsRule, ProfileError> {
+        Ok(RowsRule {
+            busy: self.maybe("rows.busy", spec.busy.as_deref())?,
+            ready: self.pattern("rows.ready", &spec.ready)?,
+            dialog: self.maybe("rows.dialog", spec.dialog.as_deref())?,
+            draft_hides_busy: spec.draft_hides_busy,
+            hold: Duration::from_millis(spec.hold_ms),
+        })
+    }
+
+    fn prompt(&self, spec: &PromptSpec) -> Result<PromptRule, ProfileError> {
+        Ok(PromptRule {
+            cursor: self.pattern("prompt.cursor", &spec.cursor)?,
+            continuation: self.maybe("prompt.continuation", spec.continuation.as_deref())?,
+            tty: spec.tty,
+            paste: spec.paste,
+        })
+    }
+
+    fn interrupt(&self, spec: &InterruptSpec) -> Result<InterruptRule, ProfileError> {
+        let row = self.maybe("interrupt.row", spec.row.as_deref())?;
+        Ok(InterruptRule { escapes: spec.escapes, row })
+    }
+}

@@ -1,0 +1,139 @@
+//! Recordings: terminal sessions as lines of JSON, and their replay with their own times.
+//!
+//! Only what a wrapper sees is used: `h` (the window), `o` output, `i` input, `r` resize and `s` the
+//! tty's mode. Marks and unknown rows are skipped, so that ground truth can stand beside the bytes.
+
+use super::{Detector, Event, Happening, Profile, Size, TtyMode, Turn};
+use base64::Engine as _;
+use serde::Deserialize;
+use std::time::Duration;
+
+/// One row of a recording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// When, since the start of the session.
+    pub at: Duration,
+    /// What.
+    pub what: Recorded,
+}
+
+/// What a row of a recording holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Recorded {
+    /// The window at the start.
+    Header(Size),
+    /// The program wrote.
+    Output(Vec<u8>),
+    /// The program got input.
+    Input(Vec<u8>),
+    /// The window changed.
+    Resize(Size),
+    /// The tty's mode changed.
+    TtyMode(TtyMode),
+    /// Something that a wrapper does not see.
+    Other,
+}
+
+/// Why a row is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordingError {
+    /// It is no JSON object of a row.
+    #[error("row {row}: {source}")]
+    Json {
+        /// The row, from 1.
+        row: usize,
+        /// What the parser says.
+        source: serde_json::Error,
+    },
+    /// Its bytes are no base64.
+    #[error("row {row}: b64: {source}")]
+    Base64 {
+        /// The row, from 1.
+        row: usize,
+        /// What the decoder says.
+        source: base64::DecodeError,
+    },
+    /// Its time is no time since a start.
+    #[error("row {row}: t is {seconds}")]
+    Time {
+        /// The row, from 1.
+        row: usize,
+        /// The time as it stands there.
+        seconds: f64,
+    },
+}
+
+#[derive(Deserialize)]
+struct Raw {
+    t: f64,
+    dir: String,
+    #[serde(default)]
+    b64: String,
+    #[serde(default)]
+    cols: u16,
+    #[serde(default)]
+    rows: u16,
+    #[serde(default)]
+    icanon: bool,
+    #[serde(default)]
+    echo: bool,
+}
+
+/// Reads a recording.
+pub fn parse_recording(text: &str) -> Result<Vec<Entry>, RecordingError> {
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    lines.map(|(at, line)| parse_row(at + 1, line)).collect()
+}
+
+fn parse_row(row: usize, line: &str) -> Result<Entry, RecordingError> {
+    let raw: Raw = serde_json::from_str(line).map_err(|source| RecordingError::Json { row, source })?;
+    let at = Duration::try_from_secs_f64(raw.t).map_err(|_| RecordingError::Time { row, seconds: raw.t })?;
+    let bytes = || {
+        let decoded = base64::engine::general_purpose::STANDARD.decode(&raw.b64);
+        decoded.map_err(|source| RecordingError::Base64 { row, source })
+    };
+    let size = Size { cols: raw.cols, rows: raw.rows };
+    let what = match raw.dir.as_str() {
+        "h" => Recorded::Header(size),
+        "o" => Recorded::Output(bytes()?),
+        "i" => Recorded::Input(bytes()?),
+        "r" => Recorded::Resize(size),
+        "s" => Recorded::TtyMode(TtyMode { canonical: raw.icanon, echo: raw.echo }),
+        _ => Recorded::Other,
+    };
+    Ok(Entry { at, what })
+}
+
+/// The window that a recording without a header is taken for.
+const DEFAULT_SIZE: Size = Size { cols: 80, rows: 24 };
+
+/// Replays a recording with its own times and gives its completed turns.
+pub fn replay(profile: Profile, entries: &[Entry]) -> Vec<Turn> {
+    let size = entries.iter().find_map(|entry| match entry.what {
+        Recorded::Header(size) => Some(size),
+        _ => None,
+    });
+    let mut detector = Detector::new(profile, size.unwrap_or(DEFAULT_SIZE));
+    let mut turns = Vec::new();
+    for entry in entries {
+        let event = match &entry.what {
+            Recorded::Output(bytes) => Event::Output(bytes),
+            Recorded::Input(bytes) => Event::Input(bytes),
+            Recorded::Resize(size) => Event::Resize(*size),
+            Recorded::TtyMode(mode) => Event::TtyMode(*mode),
+            Recorded::Header(_) | Recorded::Other => Event::Tick,
+        };
+        turns.extend(detector.feed(entry.at, event).into_iter().filter_map(completed));
+    }
+    while let Some(due) = detector.deadline() {
+        turns.extend(detector.feed(due, Event::Tick).into_iter().filter_map(completed));
+    }
+    turns
+}
+
+fn completed(happening: Happening) -> Option<Turn> {
+    match happening {
+        Happening::Turn(turn) => Some(*turn),
+        Happening::Ready | Happening::State(_) => None,
+    }
+}

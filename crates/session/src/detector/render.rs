@@ -1,0 +1,189 @@
+//! A stream's bytes as the text that they leave behind: no width limit, no colours.
+//!
+//! Sequences are removed; carriage return, backspace, erase and cursor moves are applied; trailing
+//! blanks are trimmed. What is painted on the alternate screen is left out. Cells are bounded by the
+//! bytes: a cursor that jumps far to the right makes no memory grow beyond [`CELLS_PER_BYTE`].
+
+use super::sequence::{Csi, Token, Tokenizer};
+
+/// How many cells a rendered stream may use per byte of it, beside [`CELLS_FREE`].
+const CELLS_PER_BYTE: usize = 4;
+const CELLS_FREE: usize = 64 * 1024;
+const TAB_STOP: usize = 8;
+
+/// The text that the bytes leave behind.
+pub(super) fn render(bytes: &[u8]) -> String {
+    Paper::write(bytes).text()
+}
+
+/// The text left of the cursor on its line, blanks kept, after the bytes of that line.
+pub(super) fn left_of_cursor(line: &[u8]) -> String {
+    let paper = Paper::write(line);
+    let mut cells = paper.lines.get(paper.row).cloned().unwrap_or_default();
+    cells.resize(paper.col, ' ');
+    cells.into_iter().collect()
+}
+
+#[derive(Debug)]
+struct Paper {
+    lines: Vec<Vec<char>>,
+    row: usize,
+    col: usize,
+    alternate: bool,
+    cells_left: usize,
+}
+
+impl Paper {
+    fn write(bytes: &[u8]) -> Self {
+        let cells_left = bytes.len().saturating_mul(CELLS_PER_BYTE) + CELLS_FREE;
+        let mut paper = Self { lines: vec![Vec::new()], row: 0, col: 0, alternate: false, cells_left };
+        let mut tokens = Tokenizer::new();
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let step = tokens.step(rest);
+            let (used, after) = rest.split_at(step.used.min(rest.len()));
+            paper.token(step.token, used, tokens.csi());
+            rest = after;
+        }
+        paper
+    }
+
+    fn text(self) -> String {
+        let lines: Vec<String> = self.lines.into_iter().map(|cells| cells.into_iter().collect()).collect();
+        let mut text = lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n");
+        text.truncate(text.trim_end().len());
+        text
+    }
+
+    fn token(&mut self, token: Token, used: &[u8], csi: &Csi) {
+        match token {
+            Token::Csi if csi.modes().is_some() => self.mode(csi),
+            _ if self.alternate => {}
+            Token::Text => String::from_utf8_lossy(used).chars().for_each(|c| self.print(c)),
+            Token::Control(byte) => self.control(byte),
+            Token::Csi => self.sequence(csi),
+            Token::Escape(b'M') => self.row = self.row.saturating_sub(1),
+            Token::Escape(_) | Token::Osc | Token::Nothing => {}
+        }
+    }
+
+    fn mode(&mut self, csi: &Csi) {
+        let Some((modes, on)) = csi.modes() else { return };
+        if modes.iter().any(|mode| matches!(mode, 47 | 1047 | 1049)) {
+            self.alternate = on;
+        }
+    }
+
+    fn line(&mut self) -> &mut Vec<char> {
+        while self.lines.len() <= self.row {
+            self.lines.push(Vec::new());
+        }
+        self.row = self.row.min(self.lines.len() - 1);
+        let row = self.row;
+        &mut self.lines[row]
+    }
+
+    fn print(&mut self, c: char) {
+        let length = self.line().len();
+        if self.col > length {
+            let gap = (self.col - length).min(self.cells_left);
+            self.cells_left -= gap;
+            self.line().resize(length + gap, ' ');
+            self.col = length + gap;
+        }
+        let col = self.col;
+        match self.line().get_mut(col) {
+            Some(cell) => *cell = c,
+            None => self.line().push(c),
+        }
+        self.col += 1;
+    }
+
+    fn control(&mut self, byte: u8) {
+        match byte {
+            b'\r' => self.col = 0,
+            b'\n' | 0x0b | 0x0c => self.row += 1,
+            0x08 => self.col = self.col.saturating_sub(1),
+            b'\t' => self.col = (self.col / TAB_STOP + 1) * TAB_STOP,
+            _ => return,
+        }
+        if self.row >= self.lines.len() && byte != b'\r' {
+            self.lines.push(Vec::new());
+            self.row = self.lines.len() - 1;
+            // A terminal keeps the column at a line feed; streams mean the start of the next line.
+            self.col = 0;
+        } else if byte == b'\n' {
+            self.col = 0;
+        }
+    }
+
+    fn sequence(&mut self, csi: &Csi) {
+        if csi.private != 0 {
+            return;
+        }
+        let count = usize::from(csi.param(0, 1));
+        match csi.last {
+            b'A' | b'F' => self.row = self.row.saturating_sub(count),
+            b'B' | b'E' => self.row = (self.row + count).min(self.lines.len().saturating_sub(1)),
+            b'C' => self.col = self.col.saturating_add(count),
+            b'D' => self.col = self.col.saturating_sub(count),
+            b'G' | b'`' => self.col = count - 1,
+            b'H' | b'f' => self.col = usize::from(csi.param(1, 1)) - 1,
+            b'J' => self.erase_below(csi.param(0, 0)),
+            b'K' => self.erase_in_line(csi.param(0, 0)),
+            b'P' => self.delete(count),
+            b'@' => self.insert(count),
+            b'X' => self.blank(count),
+            _ => {}
+        }
+        if matches!(csi.last, b'E' | b'F') {
+            self.col = 0;
+        }
+    }
+
+    fn erase_below(&mut self, what: u16) {
+        if what >= 2 {
+            self.lines = vec![Vec::new()];
+            self.row = 0;
+            return;
+        }
+        if what == 0 {
+            self.erase_in_line(0);
+            self.lines.truncate(self.row + 1);
+        }
+    }
+
+    fn erase_in_line(&mut self, what: u16) {
+        let col = self.col;
+        let line = self.line();
+        match what {
+            0 => line.truncate(col),
+            1 => line.iter_mut().take(col + 1).for_each(|cell| *cell = ' '),
+            _ => line.clear(),
+        }
+    }
+
+    fn delete(&mut self, count: usize) {
+        let col = self.col;
+        let line = self.line();
+        let end = col.saturating_add(count).min(line.len());
+        if col < end {
+            line.drain(col..end);
+        }
+    }
+
+    fn insert(&mut self, count: usize) {
+        let col = self.col;
+        let count = count.min(self.cells_left);
+        let line = self.line();
+        if col < line.len() {
+            line.splice(col..col, std::iter::repeat_n(' ', count));
+            self.cells_left -= count;
+        }
+    }
+
+    fn blank(&mut self, count: usize) {
+        let col = self.col;
+        self.line().iter_mut().skip(col).take(count).for_each(|cell| *cell = ' ');
+    }
+}

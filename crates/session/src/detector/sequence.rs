@@ -1,0 +1,261 @@
+//! The output as tokens: text runs, controls, escape sequences and operating system commands.
+//!
+//! Invariant: how the bytes are cut into calls makes no difference to the tokens, except that a run
+//! of text may come in pieces. Nothing grows with the input: of an OSC the first [`OSC_BYTES_MAX`]
+//! bytes are kept, of DCS, APC, PM and SOS none, of a control sequence [`PARAMS_MAX`] numbers. It
+//! cannot fail: what is no sequence is dropped as a terminal would drop it.
+
+/// How much of an operating system command is kept: titles and states are short.
+pub(super) const OSC_BYTES_MAX: usize = 4096;
+
+/// How many numbers of a control sequence are kept.
+const PARAMS_MAX: usize = 16;
+
+/// What a step found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Token {
+    /// The bytes that were used are text.
+    Text,
+    /// A control character, also one inside a sequence, where it acts all the same.
+    Control(u8),
+    /// A control sequence: see [`Tokenizer::csi`].
+    Csi,
+    /// An operating system command: see [`Tokenizer::osc`].
+    Osc,
+    /// `ESC` and one more byte.
+    Escape(u8),
+    /// Part of something.
+    Nothing,
+}
+
+/// A control sequence.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Csi {
+    /// `?`, `>`, `<`, `=` after the introducer, else 0.
+    pub(super) private: u8,
+    /// The last byte.
+    pub(super) last: u8,
+    intermediate: bool,
+    params: [u16; PARAMS_MAX],
+    count: usize,
+}
+
+impl Csi {
+    /// The number at a place; `default` where it is missing or zero.
+    pub(super) fn param(&self, at: usize, default: u16) -> u16 {
+        self.params().get(at).copied().filter(|value| *value != 0).unwrap_or(default)
+    }
+
+    /// All numbers.
+    pub(super) fn params(&self) -> &[u16] {
+        self.params.get(..self.count).unwrap_or_default()
+    }
+
+    /// The modes that it switches (`CSI ? … h` or `l`) and whether on; none for other sequences.
+    pub(super) fn modes(&self) -> Option<(&[u16], bool)> {
+        let on = match self.last {
+            b'h' => true,
+            b'l' => false,
+            _ => return None,
+        };
+        (self.private == b'?' && !self.intermediate).then(|| (self.params(), on))
+    }
+
+    fn digit(&mut self, digit: u8) {
+        self.count = self.count.max(1);
+        if let Some(value) = self.params.get_mut(self.count - 1) {
+            *value = value.saturating_mul(10).saturating_add(u16::from(digit - b'0'));
+        }
+    }
+
+    fn next(&mut self) {
+        self.count = self.count.max(1);
+        if self.count < PARAMS_MAX {
+            self.count += 1;
+        } else if let Some(last) = self.params.last_mut() {
+            // A seventeenth number and those after it share the last place, which nobody reads.
+            *last = 0;
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Ground,
+    Escape,
+    EscapeIntermediate,
+    Csi,
+    /// In a string; `osc` says whether it is one that is kept.
+    String {
+        osc: bool,
+    },
+    /// After ESC in a string.
+    StringEscape {
+        osc: bool,
+    },
+}
+
+/// What a step used and found.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Step {
+    /// How many bytes were used.
+    pub(super) used: usize,
+    /// What they are.
+    pub(super) token: Token,
+}
+
+/// Cuts output into tokens.
+#[derive(Debug)]
+pub(super) struct Tokenizer {
+    state: State,
+    csi: Csi,
+    osc: Vec<u8>,
+}
+
+impl Tokenizer {
+    pub(super) fn new() -> Self {
+        Self { state: State::Ground, csi: Csi::default(), osc: Vec::new() }
+    }
+
+    /// Whether no sequence is open.
+    pub(super) fn at_ground(&self) -> bool {
+        self.state == State::Ground
+    }
+
+    /// The sequence that the last step found.
+    pub(super) fn csi(&self) -> &Csi {
+        &self.csi
+    }
+
+    /// The command that the last step found.
+    pub(super) fn osc(&self) -> &[u8] {
+        &self.osc
+    }
+
+    /// Takes the next token off `bytes`, which must not be empty.
+    pub(super) fn step(&mut self, bytes: &[u8]) -> Step {
+        if self.state == State::Ground {
+            let run = bytes.iter().position(|byte| is_control(*byte)).unwrap_or(bytes.len());
+            if run > 0 {
+                return Step { used: run, token: Token::Text };
+            }
+        }
+        let token = bytes.first().map_or(Token::Nothing, |byte| self.byte(*byte));
+        Step { used: 1, token }
+    }
+
+    fn byte(&mut self, byte: u8) -> Token {
+        match self.state {
+            State::Ground => self.control(byte),
+            State::Escape => self.escape(byte),
+            State::EscapeIntermediate => self.escape_intermediate(byte),
+            State::Csi => self.sequence(byte),
+            State::String { osc } => self.string(byte, osc),
+            State::StringEscape { osc } => self.string_escape(byte, osc),
+        }
+    }
+
+    fn control(&mut self, byte: u8) -> Token {
+        if byte == 0x1b {
+            self.state = State::Escape;
+            return Token::Nothing;
+        }
+        Token::Control(byte)
+    }
+
+    fn escape(&mut self, byte: u8) -> Token {
+        let (state, token) = match byte {
+            b'[' => (State::Csi, Token::Nothing),
+            b']' => (State::String { osc: true }, Token::Nothing),
+            b'P' | b'X' | b'^' | b'_' => (State::String { osc: false }, Token::Nothing),
+            0x20..=0x2f => (State::EscapeIntermediate, Token::Nothing),
+            0x1b => (State::Escape, Token::Nothing),
+            0x18 | 0x1a => (State::Ground, Token::Nothing),
+            byte if is_control(byte) => (State::Escape, Token::Control(byte)),
+            byte => (State::Ground, Token::Escape(byte)),
+        };
+        self.state = state;
+        self.csi = Csi::default();
+        if state != State::Ground {
+            self.osc.clear();
+        }
+        token
+    }
+
+    fn escape_intermediate(&mut self, byte: u8) -> Token {
+        match byte {
+            0x20..=0x2f => {}
+            0x1b => self.state = State::Escape,
+            byte if is_control(byte) && !matches!(byte, 0x18 | 0x1a) => return Token::Control(byte),
+            _ => self.state = State::Ground,
+        }
+        Token::Nothing
+    }
+
+    fn sequence(&mut self, byte: u8) -> Token {
+        match byte {
+            b'0'..=b'9' => self.csi.digit(byte),
+            b';' | b':' => self.csi.next(),
+            b'<'..=b'?' => self.csi.private = byte,
+            0x20..=0x2f => self.csi.intermediate = true,
+            0x40..=0x7e => {
+                self.csi.last = byte;
+                self.state = State::Ground;
+                return Token::Csi;
+            }
+            0x1b => self.state = State::Escape,
+            0x18 | 0x1a => self.state = State::Ground,
+            0x00..=0x1f => return Token::Control(byte),
+            _ => {}
+        }
+        Token::Nothing
+    }
+
+    fn string(&mut self, byte: u8, osc: bool) -> Token {
+        match byte {
+            0x1b => self.state = State::StringEscape { osc },
+            0x07 if osc => return self.end_string(osc),
+            0x18 | 0x1a => self.state = State::Ground,
+            byte if osc && self.osc.len() < OSC_BYTES_MAX => self.osc.push(byte),
+            _ => {}
+        }
+        Token::Nothing
+    }
+
+    fn string_escape(&mut self, byte: u8, osc: bool) -> Token {
+        if byte == b'\\' {
+            return self.end_string(osc);
+        }
+        // ESC ends a string whatever follows: the rest is a sequence of its own.
+        self.state = State::Escape;
+        self.escape(byte)
+    }
+
+    fn end_string(&mut self, osc: bool) -> Token {
+        self.state = State::Ground;
+        if osc { Token::Osc } else { Token::Nothing }
+    }
+}
+
+/// Whether a byte is a control character (DEL counts, bytes of UTF-8 do not).
+fn is_control(byte: u8) -> bool {
+    byte < 0x20 || byte == 0x7f
+}
+
+/// The bytes without escape sequences and without controls other than the tabulator.
+pub(super) fn strip(bytes: &[u8]) -> String {
+    let mut tokens = Tokenizer::new();
+    let mut text = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let step = tokens.step(rest);
+        let (used, after) = rest.split_at(step.used.min(rest.len()));
+        match step.token {
+            Token::Text => text.extend_from_slice(used),
+            Token::Control(b'\t') => text.push(b'\t'),
+            _ => {}
+        }
+        rest = after;
+    }
+    String::from_utf8(text).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}

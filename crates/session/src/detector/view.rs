@@ -1,0 +1,122 @@
+//! The emulated screen of a session with its gatherer, fed so that cutting the bytes changes nothing.
+//!
+//! Bytes wait until time moves on (or [`PENDING_BYTES_MAX`] of them came): a frame is what the screen
+//! shows between two moments, never what it shows between two reads of the same moment.
+
+use super::profile::Profile;
+use crate::screen::{Ending, Gathered, Gatherer, Screen, Size};
+
+/// How many bytes wait for the screen; the next ones are painted in pieces of this size.
+const PENDING_BYTES_MAX: usize = 64 * 1024;
+
+/// A screen and what is gathered from it.
+pub(super) struct View {
+    screen: Screen,
+    gatherer: Option<Gatherer>,
+    pending: Vec<u8>,
+}
+
+/// The signs that a profile's patterns find on the rows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Signs {
+    pub(super) busy: bool,
+    pub(super) ready: bool,
+    pub(super) dialog: bool,
+}
+
+impl View {
+    pub(super) fn new(profile: &Profile, size: Size) -> Self {
+        // The rules were checked when the profile was compiled; without a gatherer the text is empty.
+        let gatherer = Gatherer::new(&profile.text).ok();
+        Self { screen: Screen::new(size), gatherer, pending: Vec::new() }
+    }
+
+    /// Takes output; it is painted when time moves on.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        let mut rest = bytes;
+        while self.pending.len() + rest.len() >= PENDING_BYTES_MAX {
+            let (now, later) = rest.split_at(PENDING_BYTES_MAX - self.pending.len());
+            self.pending.extend_from_slice(now);
+            self.paint();
+            rest = later;
+        }
+        self.pending.extend_from_slice(rest);
+    }
+
+    /// Paints what waits.
+    pub(super) fn paint(&mut self) {
+        if self.pending.is_empty() {
+            return;
+        }
+        let gatherer = &mut self.gatherer;
+        self.screen.feed(&self.pending, |screen| {
+            if let Some(gatherer) = gatherer {
+                gatherer.frame(screen);
+            }
+        });
+        self.pending.clear();
+    }
+
+    /// A turn begins with what is on the screen now.
+    pub(super) fn begin(&mut self) {
+        self.paint();
+        if let Some(gatherer) = &mut self.gatherer {
+            gatherer.begin(&self.screen);
+        }
+    }
+
+    /// The text of the turn, which is over.
+    pub(super) fn text(&mut self, ending: Ending) -> Gathered {
+        self.paint();
+        let empty = Gathered { text: String::new(), incomplete: true };
+        let Some(gatherer) = &mut self.gatherer else { return empty };
+        let gathered = gatherer.text(ending);
+        gatherer.end();
+        gathered
+    }
+
+    /// Output was lost.
+    pub(super) fn gap(&mut self) {
+        self.paint();
+        self.screen.reset();
+        if let Some(gatherer) = &mut self.gatherer {
+            gatherer.gap();
+        }
+    }
+
+    pub(super) fn resize(&mut self, size: Size) {
+        self.paint();
+        self.screen.resize(size);
+    }
+
+    /// Whether the screen is half painted.
+    pub(super) fn half_painted(&self) -> bool {
+        self.screen.sync_open()
+    }
+
+    /// The text left of the cursor.
+    pub(super) fn left_of_cursor(&mut self) -> String {
+        self.paint();
+        self.screen.left_of_cursor()
+    }
+
+    /// What the rows say.
+    pub(super) fn signs(&mut self, profile: &Profile) -> Signs {
+        self.paint();
+        let Some(rule) = &profile.rows else { return Signs::default() };
+        let mut signs = Signs::default();
+        for row in self.screen.rows().iter().filter(|row| !row.is_blank()) {
+            signs.busy |= rule.busy.as_ref().is_some_and(|busy| busy.matches(&row.text));
+            signs.ready |= rule.ready.matches(&row.text);
+            signs.dialog |= rule.dialog.as_ref().is_some_and(|dialog| dialog.matches(&row.text));
+        }
+        signs
+    }
+
+    /// The lowest row by which the program says that it was interrupted.
+    pub(super) fn interrupt_row(&mut self, profile: &Profile) -> Option<usize> {
+        self.paint();
+        let row = profile.interrupt.as_ref()?.row.as_ref()?;
+        self.screen.rows().iter().rposition(|shown| row.matches(&shown.text))
+    }
+}

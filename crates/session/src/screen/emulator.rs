@@ -1,0 +1,333 @@
+//! The screen: an emulated terminal whose rows can be read, and whose scrolled rows can be collected.
+//!
+//! Invariant: rows that scroll off the main screen are numbered without a gap from the start of the
+//! session ([`Screen::scrolled_total`]); the newest [`SCROLLED_ROWS_MAX`] are kept. The alternate
+//! screen has no scrollback, in the emulator as in a terminal. An erased scrollback, a reset and a
+//! change of screens begin a new [`Screen::epoch`], so that a reader knows that what follows is a
+//! repaint. A program that repaints more rows than the window has moves the cursor up beyond its top:
+//! so many scrolled rows are about to be printed again, and are taken back
+//! ([`Screen::scrolled_low`]). It never fails: bytes that mean nothing to a terminal change nothing.
+
+use super::intake::{EMOJI_FORM, Intake, Notice};
+use super::row::{Colour, Lead, Row};
+use std::collections::VecDeque;
+use std::num::NonZeroU16;
+
+/// How many rows that scrolled off the main screen are kept for whoever reads them.
+pub const SCROLLED_ROWS_MAX: usize = 8192;
+
+/// How many bytes the emulator gets at once: few enough that its own scrollback cannot overflow
+/// by line feeds before it is collected.
+const CHUNK_BYTES: usize = 4096;
+
+/// What the emulator holds between two collections.
+const COLLECTED_ROWS_MAX: usize = CHUNK_BYTES + 1;
+
+/// A move up by this many rows or more means "to the top", not a repaint of so many rows.
+const TO_THE_TOP: u16 = 500;
+
+/// The largest window that is emulated, in either direction.
+const SIDE_MAX: u16 = 2000;
+
+/// The size of a window in cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Columns.
+    pub cols: u16,
+    /// Rows.
+    pub rows: u16,
+}
+
+/// An emulated terminal.
+pub struct Screen {
+    parser: vt100::Parser,
+    intake: Intake,
+    size: Size,
+    sync_open: bool,
+    epoch: u64,
+    epoch_scrolled: u64,
+    resizes: u64,
+    scrolled: VecDeque<Row>,
+    scrolled_total: u64,
+    scrolled_low: u64,
+    collected_total: u64,
+    buffer: Vec<u8>,
+}
+
+impl Screen {
+    /// An empty screen. A side of zero cells counts as one, an absurd one is limited.
+    pub fn new(size: Size) -> Self {
+        let (rows, cols) = sides(size);
+        Self {
+            parser: vt100::Parser::new(rows, cols, COLLECTED_ROWS_MAX),
+            intake: Intake::new(),
+            size: Size { cols: cols.get(), rows: rows.get() },
+            sync_open: false,
+            epoch: 0,
+            epoch_scrolled: 0,
+            resizes: 0,
+            scrolled: VecDeque::new(),
+            scrolled_total: 0,
+            scrolled_low: 0,
+            collected_total: 0,
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Feeds bytes; `frame` is called at the end of each synchronized update in them, before rows
+    /// that nobody saw would be dropped, and after the last byte unless an update is still open.
+    pub fn feed(&mut self, bytes: &[u8], mut frame: impl FnMut(&Self)) {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let chunk = rest.get(..CHUNK_BYTES).unwrap_or(rest);
+            let taken = self.feed_chunk(chunk, &mut frame);
+            rest = rest.get(taken..).unwrap_or_default();
+            if self.unseen() > SCROLLED_ROWS_MAX / 2 {
+                self.show(&mut frame);
+            }
+        }
+        if !self.sync_open {
+            self.show(&mut frame);
+        }
+    }
+
+    /// Changes the size of the window.
+    pub fn resize(&mut self, size: Size) {
+        let (rows, cols) = sides(size);
+        self.parser.set_size(rows, cols);
+        self.collect();
+        self.size = Size { cols: cols.get(), rows: rows.get() };
+        self.resizes += 1;
+    }
+
+    /// Forgets everything, as after a gap in the bytes: the screen is empty until it is repainted.
+    pub fn reset(&mut self) {
+        let (rows, cols) = sides(self.size);
+        let alternate = self.alternate();
+        self.parser = vt100::Parser::new(rows, cols, COLLECTED_ROWS_MAX);
+        if alternate {
+            self.parser.process(b"\x1b[?1049h");
+        }
+        self.intake = Intake::new();
+        self.sync_open = false;
+        self.restart();
+    }
+
+    /// The rows that are visible now, top first.
+    pub fn rows(&self) -> Vec<Row> {
+        (0..self.size.rows).map(|row| self.read_row(row)).collect()
+    }
+
+    /// The rows that scrolled off the main screen after the `since`-th, oldest first, and whether
+    /// some of them are gone.
+    pub fn scrolled_since(&self, since: u64) -> (impl Iterator<Item = &Row>, bool) {
+        let wanted = usize::try_from(self.scrolled_total.saturating_sub(since)).unwrap_or(usize::MAX);
+        let skipped = self.scrolled.len().saturating_sub(wanted);
+        (self.scrolled.iter().skip(skipped), wanted > self.scrolled.len())
+    }
+
+    /// How many rows scrolled off the main screen since the start.
+    pub fn scrolled_total(&self) -> u64 {
+        self.scrolled_total
+    }
+
+    /// The lowest that [`Screen::scrolled_total`] has been since the last frame: rows above it were
+    /// taken back and printed again.
+    pub fn scrolled_low(&self) -> u64 {
+        self.scrolled_low
+    }
+
+    /// Grows when the screen starts anew: scrollback erased, terminal reset, screens changed.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// How many rows had scrolled off when this epoch began.
+    pub fn epoch_scrolled(&self) -> u64 {
+        self.epoch_scrolled
+    }
+
+    /// How often the window changed its size.
+    pub fn resizes(&self) -> u64 {
+        self.resizes
+    }
+
+    /// Whether a synchronized update (mode 2026) is open: the screen is half painted.
+    pub fn sync_open(&self) -> bool {
+        self.sync_open
+    }
+
+    /// Whether the alternate screen is shown.
+    pub fn alternate(&self) -> bool {
+        self.parser.screen().alternate_screen()
+    }
+
+    /// The size of the window.
+    pub fn size(&self) -> Size {
+        self.size
+    }
+
+    /// The cursor's row and column, from zero.
+    pub fn cursor(&self) -> (u16, u16) {
+        self.parser.screen().cursor_position()
+    }
+
+    /// The text left of the cursor on its row, blanks kept.
+    pub fn left_of_cursor(&self) -> String {
+        let (row, col) = self.cursor();
+        let mut text = String::new();
+        for at in 0..col {
+            self.read_cell((row, at), &mut text);
+        }
+        text
+    }
+
+    fn feed_chunk(&mut self, chunk: &[u8], frame: &mut impl FnMut(&Self)) -> usize {
+        self.buffer.clear();
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let (taken, notice) = self.intake.take(chunk, &mut buffer);
+        let alternate = self.alternate();
+        match (notice, buffer.split_last()) {
+            (Some(Notice::Up(count)), Some((last, before))) => self.move_up(count, before, *last),
+            _ => self.parser.process(&buffer),
+        }
+        self.buffer = buffer;
+        self.collect();
+        if self.alternate() != alternate {
+            self.restart();
+        }
+        match notice {
+            Some(Notice::SyncBegin) => self.sync_open = true,
+            Some(Notice::SyncEnd) => {
+                self.sync_open = false;
+                self.show(frame);
+            }
+            Some(Notice::Restart) => self.restart(),
+            Some(Notice::Up(_)) | None => {}
+        }
+        taken
+    }
+
+    fn move_up(&mut self, count: u16, before: &[u8], last: u8) {
+        self.parser.process(before);
+        self.collect();
+        let beyond = count.saturating_sub(self.cursor().0);
+        self.parser.process(&[last]);
+        if !self.alternate() && beyond > 0 && count < TO_THE_TOP {
+            self.take_back(usize::from(beyond));
+        }
+    }
+
+    fn take_back(&mut self, rows: usize) {
+        let rows = rows.min(self.scrolled.len());
+        self.scrolled.truncate(self.scrolled.len() - rows);
+        self.scrolled_total -= rows as u64;
+        self.scrolled_low = self.scrolled_low.min(self.scrolled_total);
+        self.collected_total = self.collected_total.min(self.scrolled_total);
+    }
+
+    fn restart(&mut self) {
+        self.epoch += 1;
+        self.epoch_scrolled = self.scrolled_total;
+        self.scrolled_low = self.scrolled_total;
+        self.scrolled.clear();
+    }
+
+    fn show(&mut self, frame: &mut impl FnMut(&Self)) {
+        frame(self);
+        self.collected_total = self.scrolled_total;
+        self.scrolled_low = self.scrolled_total;
+    }
+
+    fn unseen(&self) -> usize {
+        usize::try_from(self.scrolled_total - self.collected_total).unwrap_or(usize::MAX)
+    }
+
+    /// Moves what scrolled off from the emulator into the numbered rows.
+    fn collect(&mut self) {
+        let held = self.parser.screen().scrollback_len();
+        if held == 0 {
+            return;
+        }
+        let mut left = held;
+        while left > 0 {
+            self.parser.screen_mut().set_scrollback(left);
+            let here = left.min(usize::from(self.size.rows));
+            for row in 0..here {
+                let row = self.read_row(u16::try_from(row).unwrap_or(u16::MAX));
+                self.scrolled.push_back(row);
+            }
+            left -= here;
+        }
+        self.parser.screen_mut().clear_scrollback();
+        self.scrolled_total += held as u64;
+        let excess = self.scrolled.len().saturating_sub(SCROLLED_ROWS_MAX);
+        self.scrolled.drain(..excess);
+    }
+
+    fn read_row(&self, row: u16) -> Row {
+        let screen = self.parser.screen();
+        let mut text = String::with_capacity(usize::from(self.size.cols));
+        let mut words = Vec::with_capacity(2);
+        let mut blank = true;
+        for col in 0..self.size.cols {
+            self.read_cell((row, col), &mut text);
+            let printed = text.ends_with(|c: char| !c.is_whitespace());
+            if printed && blank && words.len() < 2 {
+                words.extend(screen.cell(row, col).map(look));
+            }
+            blank = !printed;
+        }
+        text.truncate(text.trim_end().len());
+        let mut words = words.into_iter();
+        Row {
+            text,
+            wrapped: screen.row_wrapped(row),
+            lead: words.next().unwrap_or_default(),
+            word: words.next().unwrap_or_default(),
+        }
+    }
+
+    fn read_cell(&self, (row, col): (u16, u16), text: &mut String) {
+        let Some(cell) = self.parser.screen().cell(row, col) else { return };
+        if cell.is_wide_continuation() {
+            return;
+        }
+        if cell.has_contents() && cell.contents() != " " {
+            text.extend(cell.contents().chars().map(|c| self.intake.original(c)));
+        } else if !(self.alternate() && self.is_second_half(row, col, text)) {
+            text.push(' ');
+        }
+    }
+
+    /// Whether a blank cell is the second half of the emoji before it. Programs that paint cells by
+    /// their place leave it blank because terminals differ in the width of U+FE0F.
+    fn is_second_half(&self, row: u16, col: u16, text: &str) -> bool {
+        let before = col.checked_sub(1).and_then(|col| self.parser.screen().cell(row, col));
+        before.is_some_and(|cell| cell.has_contents() && !cell.is_wide_continuation())
+            && text.ends_with(EMOJI_FORM)
+    }
+}
+
+fn sides(size: Size) -> (NonZeroU16, NonZeroU16) {
+    let side = |cells: u16| NonZeroU16::new(cells.min(SIDE_MAX)).unwrap_or(NonZeroU16::MIN);
+    (side(size.rows), side(size.cols))
+}
+
+fn look(cell: &vt100::Cell) -> Lead {
+    Lead {
+        foreground: colour(cell.fgcolor()),
+        background: colour(cell.bgcolor()),
+        dim: cell.dim(),
+        bold: cell.bold(),
+        italic: cell.italic(),
+    }
+}
+
+fn colour(colour: vt100::Color) -> Colour {
+    match colour {
+        vt100::Color::Default => Colour::Default,
+        vt100::Color::Idx(index) => Colour::Index(index),
+        vt100::Color::Rgb(red, green, blue) => Colour::Rgb(red, green, blue),
+    }
+}

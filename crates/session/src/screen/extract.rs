@@ -1,0 +1,211 @@
+//! From the rows of a turn to the assistant's words.
+//!
+//! One pass over the rows, in which each row either begins a block or goes on with the one above;
+//! then the blocks that are messages are written: prefix and indent removed, gutters removed, rows
+//! that the terminal wrapped joined. It decides nothing by itself: every distinction is a rule.
+
+use super::row::{Colour, Row};
+use super::rules::{Compiled, Marker, Scene};
+use regex::Regex;
+
+/// How the turn ended, as far as the text is concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// The program finished its answer.
+    Complete,
+    /// The user interrupted it.
+    Interrupted,
+}
+
+/// What a row belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Block {
+    Message { indent: usize },
+    User { shade: Colour },
+    Chrome,
+}
+
+/// One row of a message.
+struct Line {
+    text: String,
+    /// Whether the terminal wrapped it.
+    wrapped: bool,
+    /// How many leading blanks are the program's.
+    indent: usize,
+}
+
+type Message = Vec<Line>;
+
+/// The messages in `rows`, separated by one blank line.
+pub(super) fn text(rules: &Compiled, rows: &[Row], ending: Ending) -> String {
+    let mut reader = Reader::new(rules);
+    for row in rows {
+        reader.row(row);
+    }
+    let written = reader.messages.into_iter().map(|lines| write(rules, lines, ending));
+    let messages: Vec<String> = written.filter(|text| !text.is_empty()).collect();
+    messages.join("\n\n")
+}
+
+struct Reader<'a> {
+    rules: &'a Compiled,
+    block: Block,
+    quiet: Option<Colour>,
+    messages: Vec<Message>,
+    /// Whether the next row of a message begins a new one.
+    apart: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn new(rules: &'a Compiled) -> Self {
+        let block = outside(rules);
+        Self { rules, block, quiet: None, messages: Vec::new(), apart: true }
+    }
+
+    fn row(&mut self, row: &Row) {
+        let scene = Scene { quiet: self.quiet, cursor: false };
+        let found = |marks: &'a [Marker]| marks.iter().find(|mark| mark.matches(row, scene));
+        if row.is_blank() {
+            self.blank();
+        } else if found(&self.rules.drop).is_some() {
+            self.apart |= self.rules.message.is_empty();
+        } else if found(&self.rules.user).is_some() {
+            self.quiet = Some(row.lead.foreground);
+            self.leave(Block::User { shade: row.lead.background });
+        } else if found(&self.rules.chrome).is_some() {
+            self.leave(Block::Chrome);
+        } else if let Some(mark) = found(&self.rules.message) {
+            self.apart = true;
+            self.block = Block::Message { indent: mark.indent };
+            let prefix = mark.pattern.find(&row.text).map_or(0, |found| found.end());
+            self.line(row.text.get(prefix..).unwrap_or_default(), row.wrapped, 0);
+        } else {
+            self.go_on(row);
+        }
+    }
+
+    fn blank(&mut self) {
+        match self.block {
+            Block::Message { .. } if !self.apart => self.line("", false, 0),
+            Block::Chrome if self.rules.message.is_empty() => self.block = outside(self.rules),
+            Block::User { shade: Colour::Default } => self.leave(outside(self.rules)),
+            _ => {}
+        }
+    }
+
+    fn go_on(&mut self, row: &Row) {
+        if matches!(self.block, Block::User { shade } if shade != row.lead.background) {
+            self.leave(outside(self.rules));
+        }
+        if let Block::Message { indent } = self.block {
+            let line = self.rewritten(row);
+            self.line(&line, row.wrapped, indent);
+        }
+    }
+
+    fn rewritten(&self, row: &Row) -> String {
+        let scene = Scene::default();
+        let rule = self.rules.rewrite.iter().find(|(mark, _)| mark.matches(row, scene));
+        rule.map_or_else(
+            || row.text.clone(),
+            |(mark, with)| mark.pattern.replace(&row.text, with.as_str()).into_owned(),
+        )
+    }
+
+    fn leave(&mut self, block: Block) {
+        self.block = block;
+        self.apart = true;
+    }
+
+    fn line(&mut self, text: &str, wrapped: bool, indent: usize) {
+        if std::mem::take(&mut self.apart) {
+            self.messages.push(Message::new());
+        }
+        if let Some(message) = self.messages.last_mut() {
+            message.push(Line { text: text.to_owned(), wrapped, indent });
+        }
+    }
+}
+
+/// What rows belong to that nothing claims.
+fn outside(rules: &Compiled) -> Block {
+    if rules.message.is_empty() { Block::Message { indent: rules.indent } } else { Block::Chrome }
+}
+
+fn unindented(line: &str, indent: usize) -> &str {
+    let blanks = line.bytes().take(indent).take_while(|byte| *byte == b' ').count();
+    line.get(blanks..).unwrap_or_default()
+}
+
+fn write(rules: &Compiled, mut lines: Message, ending: Ending) -> String {
+    if let Some(gutter) = &rules.gutter {
+        remove_gutters(gutter, &mut lines);
+    }
+    let mut lines = joined(lines);
+    if rules.repeats && ending == Ending::Interrupted {
+        remove_repeats(&mut lines);
+    }
+    let printed = |line: &String| !line.trim().is_empty();
+    let first = lines.iter().position(printed).unwrap_or(lines.len());
+    let last = lines.iter().rposition(printed).map_or(first, |last| last + 1);
+    lines.get(first..last).unwrap_or_default().join("\n")
+}
+
+/// Joins the rows that the terminal wrapped.
+fn joined(lines: Message) -> Vec<String> {
+    let mut joined: Vec<String> = Vec::new();
+    let mut goes_on = false;
+    for line in lines {
+        match joined.last_mut() {
+            Some(last) if goes_on => last.push_str(&line.text),
+            _ => joined.push(unindented(&line.text, line.indent).to_owned()),
+        }
+        goes_on = line.wrapped;
+    }
+    joined
+}
+
+/// Removes gutters of line numbers: runs that count from 1, rows without a number in between.
+fn remove_gutters(gutter: &Regex, lines: &mut [Line]) {
+    let mut next = 1;
+    let mut width = 0;
+    for line in lines {
+        match number(gutter, &line.text) {
+            Some((number, end)) if number == next || number == 1 => {
+                (next, width) = (number + 1, end);
+                cut(line, end);
+            }
+            _ if width > 0 && is_indented(&line.text, width) => cut(line, width),
+            _ => (next, width) = (1, 0),
+        }
+    }
+}
+
+fn number(gutter: &Regex, text: &str) -> Option<(usize, usize)> {
+    let found = gutter.captures(text)?;
+    Some((found.get(1)?.as_str().trim().parse().ok()?, found.get(0)?.end()))
+}
+
+fn cut(line: &mut Line, width: usize) {
+    line.text.drain(..width);
+    line.indent = 0;
+}
+
+fn is_indented(line: &str, width: usize) -> bool {
+    line.len() > width && line.bytes().take(width).all(|byte| byte == b' ')
+}
+
+/// Removes runs of lines that repeat the run right before them.
+fn remove_repeats(lines: &mut Vec<String>) {
+    let mut at = 1;
+    while at < lines.len() {
+        let repeat = (1..=at).find(|len| {
+            let run = lines.get(at..at + len);
+            run.is_some() && run == lines.get(at - len..at)
+        });
+        match repeat {
+            Some(len) => drop(lines.drain(at..at + len)),
+            None => at += 1,
+        }
+    }
+}

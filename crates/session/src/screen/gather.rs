@@ -1,0 +1,268 @@
+//! Gathering: the rows of a turn, each once and in order, from frame to frame.
+//!
+//! Invariant: `rows[..top]` has left the screen and never changes again, `rows[top..]` is the
+//! transcript as the last frame showed it. On the main screen the emulator says what scrolled off,
+//! so `top` is exact; on the alternate screen it is found by comparing frames. When two frames share
+//! nothing, a gap stands between them and the turn is incomplete. When the screen starts anew (an
+//! erased scrollback, a reset), the rows are taken anew, and the turn begins where the rows that were
+//! there before it end.
+
+use super::align::{align, is_inside};
+use super::extract::{self, Ending};
+use super::row::Row;
+use super::rules::{Begin, Compiled, Marker, Scene};
+use super::{RulesError, Screen, TextRules};
+
+/// How many bytes of rows a turn may gather; what comes later is left out and said so.
+pub const GATHERED_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// How many rows from before the turn are remembered to find its beginning again.
+const PAST_ROWS: usize = 12;
+
+/// The line that stands where rows are missing.
+const GAP: &str = "[…]";
+
+/// What the assistant said in a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gathered {
+    /// The assistant's messages, separated by one blank line.
+    pub text: String,
+    /// Whether rows are missing.
+    pub incomplete: bool,
+}
+
+/// Gathers the text of a turn from the frames of a screen.
+#[derive(Debug)]
+pub struct Gatherer {
+    rules: Compiled,
+    turn: Option<Turn>,
+}
+
+#[derive(Debug)]
+struct Turn {
+    /// The last printed rows from before the turn, newest last.
+    past: Vec<String>,
+    rows: Vec<Row>,
+    bytes: usize,
+    /// Where the turn begins in `rows`; none when the screen started anew.
+    start: Option<usize>,
+    top: usize,
+    epoch: u64,
+    resizes: u64,
+    scrolled: u64,
+    lost: bool,
+}
+
+impl Gatherer {
+    /// A gatherer with a profile's rules.
+    pub fn new(rules: &TextRules) -> Result<Self, RulesError> {
+        Ok(Self { rules: Compiled::new(rules)?, turn: None })
+    }
+
+    /// Begins a turn: what is on the screen now belongs to the past. Call it at the submit, before
+    /// the output that follows it.
+    pub fn begin(&mut self, screen: &Screen) {
+        let visible = screen.rows();
+        let region = self.region(screen, visible.clone());
+        let start = match self.rules.begin {
+            Begin::Transcript => self.spoken(&region),
+            Begin::Screen => trimmed(&visible),
+        };
+        let mut rows = if self.rules.begin == Begin::Screen { visible } else { region };
+        rows.truncate(start);
+        let printed = rows.iter().filter(|row| !row.is_blank());
+        let mut past: Vec<String> = printed.map(|row| row.text.clone()).collect();
+        past.drain(..past.len().saturating_sub(PAST_ROWS));
+        self.turn = Some(Turn {
+            past,
+            bytes: rows.iter().map(|row| row.text.len()).sum(),
+            rows,
+            start: Some(start),
+            top: 0,
+            epoch: screen.epoch(),
+            resizes: screen.resizes(),
+            scrolled: screen.scrolled_total(),
+            lost: false,
+        });
+    }
+
+    /// Takes a whole frame. Call it from [`Screen::feed`]; outside a turn it does nothing.
+    pub fn frame(&mut self, screen: &Screen) {
+        let Some(mut turn) = self.turn.take() else { return };
+        let region = self.region(screen, screen.rows());
+        turn.take_frame(screen, region);
+        self.turn = Some(turn);
+    }
+
+    /// The bytes had a gap (the reader lagged and dropped some): the turn is incomplete.
+    pub fn gap(&mut self) {
+        if let Some(turn) = &mut self.turn {
+            turn.lost = true;
+            turn.push_gap();
+        }
+    }
+
+    /// What was said since [`Gatherer::begin`].
+    pub fn text(&self, ending: Ending) -> Gathered {
+        let Some(turn) = &self.turn else {
+            return Gathered { text: String::new(), incomplete: false };
+        };
+        let start = turn.start.unwrap_or_else(|| self.find_start(turn));
+        let rows = turn.rows.get(start..).unwrap_or_default();
+        Gathered {
+            text: extract::text(&self.rules, rows, ending),
+            incomplete: turn.lost || rows.iter().any(|row| row.text == GAP),
+        }
+    }
+
+    /// Ends the turn and forgets its rows.
+    pub fn end(&mut self) {
+        self.turn = None;
+    }
+
+    /// The transcript's rows: without a pinned prompt, the input area and trailing blanks.
+    fn region(&self, screen: &Screen, mut rows: Vec<Row>) -> Vec<Row> {
+        let cursor = usize::from(screen.cursor().0);
+        let scene = |at: usize| Scene { quiet: None, cursor: at == cursor };
+        let matches =
+            |marks: &[Marker], at: usize, row: &Row| marks.iter().any(|mark| mark.matches(row, scene(at)));
+        let first = rows.iter().enumerate().position(|(at, row)| matches(&self.rules.end, at, row));
+        let mut numbered = rows.iter().enumerate();
+        let last = numbered.rfind(|(at, row)| matches(&self.rules.end_last, *at, row));
+        let end = first.into_iter().chain(last.map(|(at, _)| at)).min().unwrap_or(rows.len());
+        rows.truncate(end);
+        rows.truncate(trimmed(&rows));
+        if screen.alternate() {
+            let pinned = rows.iter().take_while(|row| matches(&self.rules.pinned, 0, row)).count();
+            rows.drain(..pinned);
+        }
+        rows
+    }
+
+    /// Where the transcript ends when rows at its end that are left out anyway are not counted: some
+    /// float above the input area, with room between them and the last message.
+    fn spoken(&self, region: &[Row]) -> usize {
+        let scene = Scene::default();
+        let left_out = |row: &Row| self.rules.drop.iter().any(|mark| mark.matches(row, scene));
+        let last = region.iter().rposition(|row| !row.is_blank() && !left_out(row));
+        last.map_or(0, |last| last + 1)
+    }
+
+    /// Where the turn begins in rows that were painted anew: below the longest tail of the past
+    /// that is found, else at the last prompt of the user.
+    fn find_start(&self, turn: &Turn) -> usize {
+        let printed: Vec<(usize, &str)> = turn
+            .rows
+            .iter()
+            .enumerate()
+            .filter(|(_, row)| !row.is_blank())
+            .map(|(at, row)| (at, row.text.as_str()))
+            .collect();
+        let agreement = |end: usize| {
+            let above = printed.get(..=end).unwrap_or_default().iter().rev();
+            above.zip(turn.past.iter().rev()).take_while(|((_, text), past)| *text == *past).count()
+        };
+        let best = (0..printed.len()).map(|end| (agreement(end), end)).max();
+        match best {
+            Some((agreed, end)) if agreed >= turn.past.len().clamp(1, 3) => {
+                printed.get(end).map_or(0, |(at, _)| at + 1)
+            }
+            _ => self.last_prompt(&turn.rows).unwrap_or(0),
+        }
+    }
+
+    fn last_prompt(&self, rows: &[Row]) -> Option<usize> {
+        let scene = Scene::default();
+        rows.iter().rposition(|row| self.rules.user.iter().any(|mark| mark.matches(row, scene)))
+    }
+}
+
+impl Turn {
+    fn take_frame(&mut self, screen: &Screen, region: Vec<Row>) {
+        let anew = screen.epoch() != self.epoch;
+        let resized = screen.resizes() != self.resizes;
+        if anew {
+            self.epoch = screen.epoch();
+            self.scrolled = screen.epoch_scrolled();
+            self.start_anew();
+        }
+        self.resizes = screen.resizes();
+        self.take_back(screen.scrolled_low());
+        let (scrolled, lost) = screen.scrolled_since(self.scrolled);
+        self.scrolled = screen.scrolled_total();
+        self.lost |= lost;
+        if screen.alternate() {
+            self.replace_by_comparison(region, resized);
+        } else {
+            let scrolled: Vec<Row> = scrolled.cloned().collect();
+            self.replace_exactly(scrolled, region);
+        }
+    }
+
+    /// Rows that had left the screen are printed again.
+    fn take_back(&mut self, scrolled: u64) {
+        let again = self.scrolled.saturating_sub(scrolled);
+        self.scrolled -= again;
+        self.top = self.top.saturating_sub(usize::try_from(again).unwrap_or(usize::MAX));
+    }
+
+    fn start_anew(&mut self) {
+        self.rows.clear();
+        self.bytes = 0;
+        self.start = None;
+        self.top = 0;
+    }
+
+    fn replace_exactly(&mut self, scrolled: Vec<Row>, region: Vec<Row>) {
+        self.truncate(self.top);
+        self.append(scrolled);
+        self.top = self.rows.len();
+        self.append(region);
+    }
+
+    fn replace_by_comparison(&mut self, region: Vec<Row>, resized: bool) {
+        if region.is_empty() {
+            return;
+        }
+        match align(&self.rows, &region, self.top) {
+            Some(at) if at < self.top && is_inside(&self.rows, &region, at) => return,
+            Some(at) => self.top = at,
+            None if self.start.is_none_or(|start| self.rows.len() <= start) => self.start_anew(),
+            None if resized => {}
+            None => {
+                self.push_gap();
+                self.top = self.rows.len();
+            }
+        }
+        self.truncate(self.top);
+        self.append(region);
+    }
+
+    fn push_gap(&mut self) {
+        let row = |text: &str| Row { text: text.to_owned(), ..Row::default() };
+        self.append(vec![row(""), row(GAP), row("")]);
+        self.top = self.rows.len();
+    }
+
+    fn truncate(&mut self, len: usize) {
+        let gone = self.rows.get(len..).unwrap_or_default();
+        self.bytes -= gone.iter().map(|row| row.text.len()).sum::<usize>();
+        self.rows.truncate(len);
+    }
+
+    fn append(&mut self, rows: Vec<Row>) {
+        for row in rows {
+            // An empty row costs memory too.
+            if self.bytes + 64 * self.rows.len() > GATHERED_BYTES_MAX {
+                self.lost = true;
+                return;
+            }
+            self.bytes += row.text.len();
+            self.rows.push(row);
+        }
+    }
+}
+
+fn trimmed(rows: &[Row]) -> usize {
+    rows.iter().rposition(|row| !row.is_blank()).map_or(0, |last| last + 1)
+}

@@ -1,0 +1,230 @@
+//! What stands between the bytes and the emulator: a small tokenizer that bounds and repairs.
+//!
+//! It owns three repairs. Strings (OSC, DCS, APC, PM, SOS) are cut at [`STRING_BYTES_MAX`], because
+//! the emulator's parser would grow with them. Emoji that are joined by U+200D, and skin tones, are
+//! turned into marks of no width, because programs count such a cluster as one glyph of two cells
+//! and the emulator would count each part; so is U+FE0F, on whose width programs disagree. Sequences that change how frames are compared (mode 2026,
+//! `CSI 3 J`, reset) are reported where they stand. Everything else passes unchanged, and how the
+//! bytes were cut into calls makes no difference. It cannot fail: bytes that are no sequence are text.
+
+/// How much of an OSC, DCS, APC, PM or SOS string reaches the emulator.
+pub const STRING_BYTES_MAX: usize = 64 * 1024;
+
+/// How much of a control sequence is looked at; longer ones pass, but are never reported.
+const SEQUENCE_BYTES_MAX: usize = 64;
+
+/// The first mark of no width that stands for a joined character (240 of them follow one another).
+const MARK_FIRST: u32 = 0xE0100;
+const MARK_LAST: u32 = 0xE01EF;
+const ZERO_WIDTH_JOINER: char = '\u{200d}';
+
+/// Asks for the emoji form of the character before it.
+pub(super) const EMOJI_FORM: char = '\u{fe0f}';
+
+/// What the tokenizer found at a place in the bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Notice {
+    /// A synchronized update begins.
+    SyncBegin,
+    /// A synchronized update ends: the screen is a whole frame.
+    SyncEnd,
+    /// The scrollback is erased: what follows is a repaint from the first row.
+    Restart,
+    /// The cursor goes up so many rows; the last byte taken is the one that moves it.
+    Up(u16),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Ground,
+    Escape,
+    Control,
+    /// In a string; `escaped` when the byte before was ESC.
+    Text {
+        bytes: usize,
+        escaped: bool,
+        bell_ends: bool,
+    },
+}
+
+fn number(digits: &[u8]) -> u16 {
+    let number = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
+    number.unwrap_or(1)
+}
+
+/// The tokenizer: [`Intake::take`] gives the bytes up to the next notice.
+#[derive(Debug)]
+pub(super) struct Intake {
+    state: State,
+    sequence: Vec<u8>,
+    partial: Vec<u8>,
+    joins: bool,
+    marks: Vec<char>,
+}
+
+impl Intake {
+    pub(super) fn new() -> Self {
+        Self {
+            state: State::Ground,
+            sequence: Vec::new(),
+            partial: Vec::new(),
+            joins: false,
+            marks: Vec::new(),
+        }
+    }
+
+    /// Reads bytes into `out` until they end or something is to be noticed; says how many were read.
+    pub(super) fn take(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> (usize, Option<Notice>) {
+        for (at, byte) in bytes.iter().enumerate() {
+            if let Some(notice) = self.step(*byte, out) {
+                return (at + 1, Some(notice));
+            }
+        }
+        (bytes.len(), None)
+    }
+
+    /// The character that a mark stands for; other characters stand for themselves.
+    pub(super) fn original(&self, c: char) -> char {
+        match u32::from(c) {
+            code @ MARK_FIRST..=MARK_LAST => {
+                self.marks.get((code - MARK_FIRST) as usize).copied().unwrap_or(c)
+            }
+            _ => c,
+        }
+    }
+
+    fn step(&mut self, byte: u8, out: &mut Vec<u8>) -> Option<Notice> {
+        match self.state {
+            State::Ground => self.ground(byte, out),
+            State::Escape => self.escape(byte, out),
+            State::Control => self.control(byte, out),
+            State::Text { bytes, escaped, bell_ends } => self.string(byte, (bytes, escaped, bell_ends), out),
+        }
+    }
+
+    fn ground(&mut self, byte: u8, out: &mut Vec<u8>) -> Option<Notice> {
+        if byte >= 0x80 {
+            self.encoded(byte, out);
+            return None;
+        }
+        self.give_up_partial(out);
+        self.joins = false;
+        if byte == 0x1b {
+            self.state = State::Escape;
+        }
+        out.push(byte);
+        None
+    }
+
+    fn escape(&mut self, byte: u8, out: &mut Vec<u8>) -> Option<Notice> {
+        out.push(byte);
+        self.sequence.clear();
+        self.state = match byte {
+            b'[' => State::Control,
+            b']' => State::Text { bytes: 0, escaped: false, bell_ends: true },
+            b'P' | b'X' | b'^' | b'_' => State::Text { bytes: 0, escaped: false, bell_ends: false },
+            0x1b => State::Escape,
+            _ => State::Ground,
+        };
+        (byte == b'c').then_some(Notice::Restart)
+    }
+
+    fn control(&mut self, byte: u8, out: &mut Vec<u8>) -> Option<Notice> {
+        out.push(byte);
+        match byte {
+            0x40..=0x7e => {
+                self.state = State::Ground;
+                return self.meaning(byte);
+            }
+            0x1b => self.state = State::Escape,
+            0x18 | 0x1a => self.state = State::Ground,
+            _ if self.sequence.len() < SEQUENCE_BYTES_MAX => self.sequence.push(byte),
+            _ => {}
+        }
+        None
+    }
+
+    fn meaning(&self, last: u8) -> Option<Notice> {
+        match (self.sequence.as_slice(), last) {
+            (b"3", b'J') => Some(Notice::Restart),
+            (count, b'A') => Some(Notice::Up(number(count))),
+            ([b'?', modes @ ..], b'h' | b'l') if modes.split(|b| *b == b';').any(|m| m == b"2026") => {
+                Some(if last == b'h' { Notice::SyncBegin } else { Notice::SyncEnd })
+            }
+            _ => None,
+        }
+    }
+
+    fn string(
+        &mut self,
+        byte: u8,
+        (bytes, escaped, bell_ends): (usize, bool, bool),
+        out: &mut Vec<u8>,
+    ) -> Option<Notice> {
+        let ends = matches!(byte, 0x18 | 0x1a) || (byte == 0x07 && bell_ends);
+        if escaped && byte != b'\\' {
+            // ESC ends a string whatever follows it: the rest is a sequence of its own.
+            out.push(0x1b);
+            self.state = State::Escape;
+            return self.escape(byte, out);
+        }
+        if ends || escaped {
+            out.extend_from_slice(if escaped { b"\x1b\\" } else { std::slice::from_ref(&byte) });
+            self.state = State::Ground;
+            return None;
+        }
+        let escaped = byte == 0x1b;
+        if !escaped && bytes < STRING_BYTES_MAX {
+            out.push(byte);
+        }
+        self.state = State::Text { bytes: bytes.saturating_add(1), escaped, bell_ends };
+        None
+    }
+
+    fn encoded(&mut self, byte: u8, out: &mut Vec<u8>) {
+        if byte >= 0xc0 {
+            self.give_up_partial(out);
+        }
+        self.partial.push(byte);
+        match std::str::from_utf8(&self.partial) {
+            Ok(text) => {
+                let c = text.chars().next();
+                self.partial.clear();
+                if let Some(c) = c {
+                    self.character(c, out);
+                }
+            }
+            Err(error) if error.error_len().is_some() => self.give_up_partial(out),
+            Err(_) => {}
+        }
+    }
+
+    fn give_up_partial(&mut self, out: &mut Vec<u8>) {
+        out.append(&mut self.partial);
+    }
+
+    fn character(&mut self, c: char, out: &mut Vec<u8>) {
+        let code = u32::from(c);
+        let tone = (0x1f3fb..=0x1f3ff).contains(&code);
+        let mark = (MARK_FIRST..=MARK_LAST).contains(&code);
+        let joined = self.joins && code >= 0x2000;
+        self.joins = c == ZERO_WIDTH_JOINER;
+        let printed = if joined || tone || mark || c == EMOJI_FORM { self.mark(c) } else { Some(c) };
+        if let Some(c) = printed {
+            out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+        }
+    }
+
+    /// The mark for a character; none when all are in use, and the glyph then lacks that part.
+    fn mark(&mut self, c: char) -> Option<char> {
+        let at = self.marks.iter().position(|m| *m == c).unwrap_or(self.marks.len());
+        let code = MARK_FIRST + u32::try_from(at).ok()?;
+        if code > MARK_LAST {
+            return None;
+        }
+        if at == self.marks.len() {
+            self.marks.push(c);
+        }
+        char::from_u32(code)
+    }
+}

@@ -1,0 +1,59 @@
+//! One row of the screen as a value: its text, whether the terminal wrapped it, how it begins.
+//!
+//! Trailing blanks are not part of a row. Two rows are equal when their text is: colours change
+//! while a program animates, and such a row is still the same row.
+
+/// A colour of the terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Colour {
+    /// The terminal's own.
+    #[default]
+    Default,
+    /// An entry of the palette.
+    Index(u8),
+    /// A true colour.
+    Rgb(u8, u8, u8),
+}
+
+/// How the first printed cell of a row looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Lead {
+    /// Its foreground.
+    pub foreground: Colour,
+    /// Its background.
+    pub background: Colour,
+    /// Whether it is dim.
+    pub dim: bool,
+    /// Whether it is bold.
+    pub bold: bool,
+    /// Whether it is italic.
+    pub italic: bool,
+}
+
+/// A row of the screen.
+#[derive(Debug, Clone, Default)]
+pub struct Row {
+    /// The text, without trailing blanks.
+    pub text: String,
+    /// Whether the terminal (not the program) broke the line at the end of this row.
+    pub wrapped: bool,
+    /// The look of its first printed cell.
+    pub lead: Lead,
+    /// The look of the first cell of its second word.
+    pub word: Lead,
+}
+
+impl Row {
+    /// Whether nothing is printed on it.
+    pub fn is_blank(&self) -> bool {
+        self.text.is_empty()
+    }
+}
+
+impl PartialEq for Row {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Row {}

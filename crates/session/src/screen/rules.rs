@@ -1,0 +1,228 @@
+//! The `text` part of a profile: which rows of a screen are the assistant's words, as data.
+//!
+//! A screen is read in two steps. *Region*: the rows above the program's own input area (`end`,
+//! `end_last`), without a pinned copy of the prompt. *Blocks*: in the rows of a turn, a row may begin
+//! the user's prompt (`user`), something that is no message (`chrome`) or a message (`message`); a
+//! row that begins nothing goes on with what is above it, and a `drop` row is left out wherever it
+//! stands. A program whose messages carry no mark has an empty `message`: there every row is a
+//! message that nothing else claims, and a chrome block ends at the next blank row.
+//!
+//! Compiling is the only thing that fails, and says which field holds the pattern.
+
+use super::row::{Colour, Row};
+use regex::Regex;
+use serde::Deserialize;
+
+/// Which rows of a program's screen are what the assistant said.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TextRules {
+    /// The transcript ends above the first row that matches one of these.
+    pub end: Vec<Mark>,
+    /// The transcript ends above the last row that matches one of these.
+    pub end_last: Vec<Mark>,
+    /// Rows at the top of the transcript that are a pinned copy of the prompt.
+    pub pinned: Vec<Mark>,
+    /// Rows that are left out wherever they stand.
+    pub drop: Vec<Mark>,
+    /// Rows that begin the user's prompt.
+    pub user: Vec<Mark>,
+    /// Rows that begin tool calls, dialogs and notices.
+    pub chrome: Vec<Mark>,
+    /// Rows that begin a message.
+    pub message: Vec<Mark>,
+    /// How many leading blanks the rows of a message carry, where messages have no mark.
+    pub indent: usize,
+    /// A gutter of line numbers beside code: the pattern's group 1 is the number, and the whole
+    /// match is removed. Only numbers that count from 1 are a gutter.
+    pub gutter: Option<String>,
+    /// Rows of a message that are written otherwise.
+    pub rewrite: Vec<Rewrite>,
+    /// Where a turn begins.
+    pub begin: Begin,
+    /// Whether the program prints its last rows again when it is interrupted.
+    pub repeats: bool,
+}
+
+/// Where the rows of a turn begin, seen from the moment of the submit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Begin {
+    /// Below the transcript: the program moves the prompt there itself.
+    #[default]
+    Transcript,
+    /// Below everything on the screen: the input line stays where it was typed.
+    Screen,
+}
+
+/// A row that means something: a pattern and, where that is not enough, how the row looks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "MarkForm")]
+pub struct Mark {
+    /// A pattern on the row without trailing blanks. In `message`, what it matches is a prefix and
+    /// is removed.
+    pub row: String,
+    /// How many leading blanks the rows below carry (`message` only).
+    pub indent: usize,
+    /// The look that the row must have.
+    pub look: Look,
+}
+
+/// How a row must look; what is not given does not matter.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Look {
+    /// Its first printed cell is dim.
+    pub dim: Option<bool>,
+    /// Its first printed cell is bold.
+    pub bold: Option<bool>,
+    /// Its second word is bold.
+    pub word_bold: Option<bool>,
+    /// Its first printed cell has the foreground that the user's prompt has in front.
+    pub quiet: Option<bool>,
+    /// Its first printed cell has a foreground of its own, not the terminal's.
+    pub coloured: Option<bool>,
+    /// Its first printed cell has a background of its own, not the terminal's.
+    pub shaded: Option<bool>,
+    /// The cursor stands on it (`end` and `end_last` only).
+    pub cursor: Option<bool>,
+}
+
+/// How a row of a message is written.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rewrite {
+    /// The rows that are meant.
+    pub row: Mark,
+    /// What replaces the match; `$1` is group 1.
+    pub with: String,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum MarkForm {
+    Pattern(String),
+    Full(FullMark),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FullMark {
+    row: String,
+    #[serde(default)]
+    indent: usize,
+    #[serde(default)]
+    look: Look,
+}
+
+impl From<MarkForm> for Mark {
+    fn from(form: MarkForm) -> Self {
+        match form {
+            MarkForm::Pattern(row) => Self { row, ..Self::default() },
+            MarkForm::Full(full) => Self { row: full.row, indent: full.indent, look: full.look },
+        }
+    }
+}
+
+/// Why text rules are refused.
+#[derive(Debug, thiserror::Error)]
+pub enum RulesError {
+    /// A pattern does not compile.
+    #[error("text.{field}: {source}")]
+    Pattern {
+        /// The field of the rules that holds the pattern.
+        field: &'static str,
+        /// What the regex compiler says, with the place.
+        source: Box<regex::Error>,
+    },
+}
+
+/// What a row is compared with beside its own look.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Scene {
+    /// The foreground in front of the user's prompt, once seen.
+    pub(super) quiet: Option<Colour>,
+    /// Whether the cursor is on the row.
+    pub(super) cursor: bool,
+}
+
+/// A mark, compiled.
+#[derive(Debug)]
+pub(super) struct Marker {
+    pub(super) pattern: Regex,
+    pub(super) indent: usize,
+    look: Look,
+}
+
+impl Marker {
+    pub(super) fn matches(&self, row: &Row, scene: Scene) -> bool {
+        self.look.fits(row, scene) && self.pattern.is_match(&row.text)
+    }
+}
+
+impl Look {
+    fn fits(&self, row: &Row, scene: Scene) -> bool {
+        let wants = |want: Option<bool>, has: bool| want.is_none_or(|want| want == has);
+        let foreground = row.lead.foreground;
+        wants(self.dim, row.lead.dim)
+            && wants(self.bold, row.lead.bold)
+            && wants(self.word_bold, row.word.bold)
+            && wants(self.coloured, foreground != Colour::Default)
+            && wants(self.shaded, row.lead.background != Colour::Default)
+            && wants(self.cursor, scene.cursor)
+            && wants(self.quiet, foreground != Colour::Default && scene.quiet == Some(foreground))
+    }
+}
+
+/// All rules, compiled.
+#[derive(Debug)]
+pub(super) struct Compiled {
+    pub(super) end: Vec<Marker>,
+    pub(super) end_last: Vec<Marker>,
+    pub(super) pinned: Vec<Marker>,
+    pub(super) drop: Vec<Marker>,
+    pub(super) user: Vec<Marker>,
+    pub(super) chrome: Vec<Marker>,
+    pub(super) message: Vec<Marker>,
+    pub(super) rewrite: Vec<(Marker, String)>,
+    pub(super) gutter: Option<Regex>,
+    pub(super) indent: usize,
+    pub(super) begin: Begin,
+    pub(super) repeats: bool,
+}
+
+impl Compiled {
+    pub(super) fn new(rules: &TextRules) -> Result<Self, RulesError> {
+        let rewrite = rules
+            .rewrite
+            .iter()
+            .map(|rule| Ok((compile("rewrite", &rule.row)?, rule.with.clone())))
+            .collect::<Result<_, RulesError>>()?;
+        Ok(Self {
+            end: compile_all("end", &rules.end)?,
+            end_last: compile_all("end_last", &rules.end_last)?,
+            pinned: compile_all("pinned", &rules.pinned)?,
+            drop: compile_all("drop", &rules.drop)?,
+            user: compile_all("user", &rules.user)?,
+            chrome: compile_all("chrome", &rules.chrome)?,
+            message: compile_all("message", &rules.message)?,
+            rewrite,
+            gutter: rules.gutter.as_deref().map(|p| regex("gutter", p)).transpose()?,
+            indent: rules.indent,
+            begin: rules.begin,
+            repeats: rules.repeats,
+        })
+    }
+}
+
+fn compile_all(field: &'static str, marks: &[Mark]) -> Result<Vec<Marker>, RulesError> {
+    marks.iter().map(|mark| compile(field, mark)).collect()
+}
+
+fn compile(field: &'static str, mark: &Mark) -> Result<Marker, RulesError> {
+    Ok(Marker { pattern: regex(field, &mark.row)?, indent: mark.indent, look: mark.look })
+}
+
+fn regex(field: &'static str, pattern: &str) -> Result<Regex, RulesError> {
+    Regex::new(pattern).map_err(|source| RulesError::Pattern { field, source: Box::new(source) })
+}
