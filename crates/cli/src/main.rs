@@ -6,6 +6,7 @@
 mod commands;
 mod config;
 mod data_dir;
+mod desktop;
 mod failure;
 mod fresh_dir;
 mod http;

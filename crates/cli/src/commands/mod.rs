@@ -9,6 +9,7 @@ mod ctx;
 mod detect;
 mod doctor;
 mod export;
+mod hotkey;
 mod import;
 mod log;
 mod registry;
@@ -67,6 +68,7 @@ pub(crate) enum Command {
     Blob(blob::Command),
     #[command(subcommand)]
     Registry(registry::Command),
+    Hotkey(hotkey::Args),
     Stats(stats::Args),
     Verify(verify::Args),
     Repair(repair::Args),
@@ -91,6 +93,7 @@ pub(crate) fn run(command: &Command, app: &mut App) -> Result<()> {
         Command::Show(args) => block_on(show::run(args, app)),
         Command::Blob(command) => block_on(blob::run(command, app)),
         Command::Registry(command) => block_on(registry::run(command, app)),
+        Command::Hotkey(args) => block_on(hotkey::run(args, app)),
         Command::Stats(args) => block_on(stats::run(args, app)),
         Command::Verify(args) => verify::run(args, app),
         Command::Repair(args) => repair::run(args, app),
