@@ -1,4 +1,4 @@
-//! The Rust client of the binary protocol.
+//! The Rust client of the binary protocol, and in [`broker`] that of the broker's socket.
 //!
 //! A [`Client`] is cheap to clone and multiplexes all its callers over one connection: requests are
 //! pipelined, writes coalesced, answers matched by request id. A lost connection is dialled again with
@@ -23,6 +23,7 @@
 //! ```
 
 mod backoff;
+pub mod broker;
 mod client;
 pub mod compose;
 mod connection;

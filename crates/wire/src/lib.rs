@@ -5,6 +5,7 @@
 //! also encodes to the same bytes again. Payloads are slices of the buffer they arrived in. What the
 //! messages mean, byte by byte, is in `docs/binary-protocol.md`.
 
+pub mod broker;
 pub mod error;
 pub mod frame;
 pub mod json;

@@ -9,6 +9,7 @@ mod ctx;
 mod detect;
 mod doctor;
 mod export;
+mod hotkey;
 mod import;
 mod log;
 mod registry;
@@ -17,6 +18,7 @@ mod show;
 mod stats;
 mod up;
 mod verify;
+mod wrap;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -66,6 +68,7 @@ pub(crate) enum Command {
     Blob(blob::Command),
     #[command(subcommand)]
     Registry(registry::Command),
+    Hotkey(hotkey::Args),
     Stats(stats::Args),
     Verify(verify::Args),
     Repair(repair::Args),
@@ -77,6 +80,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Config(config::Command),
     Completions(completions::Args),
+    Wrap(wrap::Args),
 }
 
 /// Runs the command.
@@ -89,6 +93,7 @@ pub(crate) fn run(command: &Command, app: &mut App) -> Result<()> {
         Command::Show(args) => block_on(show::run(args, app)),
         Command::Blob(command) => block_on(blob::run(command, app)),
         Command::Registry(command) => block_on(registry::run(command, app)),
+        Command::Hotkey(args) => block_on(hotkey::run(args, app)),
         Command::Stats(args) => block_on(stats::run(args, app)),
         Command::Verify(args) => verify::run(args, app),
         Command::Repair(args) => repair::run(args, app),
@@ -99,5 +104,6 @@ pub(crate) fn run(command: &Command, app: &mut App) -> Result<()> {
         Command::Doctor(args) => block_on(doctor::run(args, app)),
         Command::Config(command) => config::run(command, app),
         Command::Completions(args) => completions::run(args, app),
+        Command::Wrap(args) => wrap::run(args, app),
     }
 }

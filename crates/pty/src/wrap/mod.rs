@@ -1,1 +1,205 @@
-//! The wrapper: a pseudo-terminal between the user and a program.
+//! Runs a program in a pseudo-terminal of its own, between the user's terminal and the program.
+//!
+//! ```text
+//!  user's terminal ◄──────── byte path (one thread, poll) ────────► pseudo-terminal ─ child
+//!                               │ tap: bounded copy      ▲ injected bytes
+//!                               ▼                        │
+//!                            observer thread        anybody
+//! ```
+//!
+//! Every byte passes unchanged, in order and at once; the program sees the user's size, settings, signals
+//! and environment, and the wrapper ends as the program ended. The user's terminal gets its settings back
+//! on every way out. Nothing that looks at the bytes can delay or lose one.
+
+mod capture;
+mod flow;
+mod inject;
+mod job;
+mod keep;
+mod observer;
+mod process;
+mod pump;
+mod record;
+mod relay;
+mod signals;
+mod tap;
+mod terminal;
+mod typed;
+mod watch;
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+
+use rustix::pty::OpenptFlags;
+use rustix::termios::{LocalModes, OptionalActions};
+
+pub use capture::{Capture, Captured, Outlet};
+pub use inject::{Framing, INJECT_BYTES_MAX, InjectError, Injected, Injector, inject_queue};
+pub use keep::{Keep, Label, Troubles};
+pub use observer::{Blind, Observer, TtyMode};
+pub use process::die_of;
+pub use relay::{RING_TURNS_MAX, Relay};
+pub use tap::{LAG_BYTES_KEPT, LAG_BYTES_MAX, Sight};
+
+use observer::{ModeProbe, Observed, Observing, Started};
+use process::Running;
+use pump::{Pump, State};
+use record::Recorder;
+use signals::Signals;
+use tap::Tap;
+use terminal::UserTerminal;
+
+/// What to run and how.
+#[derive(Debug, Default)]
+pub struct Options {
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+    /// Where to write a recording.
+    pub record: Option<PathBuf>,
+    /// Whether queries of the status protocol (OSC 7501) are answered in the terminal's place.
+    pub answers_status: bool,
+    /// A fault to inject, for tests.
+    pub fault: Option<Fault>,
+}
+
+/// A fault that a test asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The byte path panics at the first output.
+    BytePath,
+    /// The observer's thread panics at once.
+    Observer,
+}
+
+/// How the program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// By itself, with this code.
+    Exited(i32),
+    /// By this signal.
+    Killed(i32),
+}
+
+/// What there is to say after the program has ended.
+#[derive(Debug)]
+pub struct Report {
+    /// How it ended.
+    pub ending: Ending,
+    /// What went wrong beside the byte path.
+    pub notes: Vec<String>,
+}
+
+/// Why the program could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum WrapError {
+    /// There is no such program.
+    #[error("{}: command not found", .0.display())]
+    NotFound(OsString),
+    /// The program is there but cannot be started.
+    #[error("{}: cannot be started", program.display())]
+    NotStarted {
+        /// Its name.
+        program: OsString,
+        /// Why.
+        source: io::Error,
+    },
+    /// The recording cannot be written.
+    #[error("cannot write the recording {}", path.display())]
+    Record {
+        /// Its name.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The system gave no pseudo-terminal, or lost it.
+    #[error("the pseudo-terminal does not work")]
+    Pty(#[from] io::Error),
+}
+
+/// Runs the program to its end. Blocks; takes over standard input and output and the process's signals.
+pub fn run(options: &Options, observer: Box<dyn Observer>, injected: Injected) -> Result<Report, WrapError> {
+    let user = UserTerminal::open();
+    let recorder = options.record.as_ref().map(|path| {
+        let created = Recorder::create(path);
+        created.map_err(|source| WrapError::Record { path: path.clone(), source })
+    });
+    let recorder = recorder.transpose()?;
+    let (master, slave) = open_pty(&user)?;
+    let running = start(options, slave)?;
+    let signals = Signals::listen()?;
+    terminal::guard_against_panic();
+    let tap = Tap::new();
+    let recording = recorder.map(|recorder| begin(recorder, options, &master)).transpose()?;
+    let probe = ModeProbe::new(master.try_clone()?);
+    let child = running.child.as_raw_nonzero().get().unsigned_abs();
+    let observing = Observing::start(tap.clone(), probe, Started { observer, child, fault: options.fault })?;
+    let mut pump = Pump {
+        user,
+        master: Some(master),
+        running,
+        signals,
+        injected,
+        tap: tap.clone(),
+        recording,
+        answers_status: options.answers_status,
+        fault: options.fault,
+        state: State::new(),
+    };
+    let ending = pump.begin().and_then(|()| pump.run());
+    tap.end();
+    let recorded = pump.recording.take().map_or(Ok(()), |(recorder, _)| recorder.finish());
+    // Puts the terminal back.
+    drop(pump);
+    Ok(Report { notes: notes(recorded, observing.finish()), ending: ending? })
+}
+
+fn notes(recorded: io::Result<()>, observed: Observed) -> Vec<String> {
+    let recorded = recorded.err().map(|error| format!("the recording is not complete: {error}"));
+    let observed = match observed {
+        Observed::All => None,
+        Observed::Panicked => {
+            let said = terminal::take_panic().unwrap_or_default();
+            Some(format!("detection stopped early, no turns were found after that: {said}"))
+        }
+        Observed::Late => Some("detection was not finished, the last turns may be missing".to_owned()),
+    };
+    recorded.into_iter().chain(observed).collect()
+}
+
+fn begin(
+    mut recorder: Recorder,
+    options: &Options,
+    master: &OwnedFd,
+) -> Result<(Recorder, ModeProbe), WrapError> {
+    let size = UserTerminal::size();
+    let argv: Vec<String> = options.command.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
+    recorder.header((size.ws_col, size.ws_row), &argv);
+    Ok((recorder, ModeProbe::new(master.try_clone()?)))
+}
+
+fn start(options: &Options, slave: OwnedFd) -> Result<Running, WrapError> {
+    let program = options.command.first().cloned().unwrap_or_default();
+    Running::start(&options.command, slave).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => WrapError::NotFound(program),
+        _ => WrapError::NotStarted { program, source },
+    })
+}
+
+/// A pseudo-terminal with the size and the settings of the user's. Its master side does not block.
+fn open_pty(user: &UserTerminal) -> io::Result<(OwnedFd, OwnedFd)> {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let master = rustix::pty::openpt(flags)?;
+    rustix::pty::grantpt(&master)?;
+    rustix::pty::unlockpt(&master)?;
+    let slave = rustix::pty::ioctl_tiocgptpeer(&master, flags)?;
+    let mut unechoed = rustix::termios::tcgetattr(&slave)?;
+    // What comes through a pipe was not typed: nobody wants to see it twice.
+    unechoed.local_modes.remove(LocalModes::ECHO);
+    let settings = user.settings().unwrap_or(unechoed);
+    rustix::termios::tcsetattr(slave.as_fd(), OptionalActions::Now, &settings)?;
+    rustix::termios::tcsetwinsize(&master, UserTerminal::size())?;
+    rustix::io::ioctl_fionbio(&master, true)?;
+    Ok((master, slave))
+}

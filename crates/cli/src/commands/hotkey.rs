@@ -1,0 +1,225 @@
+//! `turnkeep hotkey`: keys that capture and paste, wherever the focus is.
+//!
+//! One loop over a closed list of events: keys, the broker, the end. Actions are done one after the
+//! other, in the order of the keys. The broker's end is ours; a single action that fails is only told.
+
+mod action;
+
+use std::os::fd::OwnedFd;
+
+use anyhow::{Context, Result};
+use serde_json::json;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use turnkeep_client::broker::AsyncConnection;
+use turnkeep_pty::desktop::open::{Opened, default_bindings};
+use turnkeep_pty::desktop::{
+    Adapter, Binding, HotkeyProvider, Notifier, Press, Refused, SessionResolver, Surroundings,
+};
+
+use super::App;
+use crate::config::Desktop;
+use crate::desktop;
+use crate::failure::Failure;
+use action::Action;
+
+/// Capture and paste by hotkeys: the session in the focused terminal or tmux pane is meant
+///
+/// Runs until it is interrupted. The broker must be running; when it ends, so does this.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  turnkeep hotkey                                Super+Shift+C captures, Super+Shift+V pastes
+  turnkeep hotkey --capture Ctrl+Alt+C --paste Ctrl+Alt+V
+  turnkeep hotkey --copy Super+Shift+X           a key that also fills the clipboard
+  turnkeep hotkey --on tmux                      Alt+Shift+C and Alt+Shift+V in this tmux server
+
+A combination is one or more of Super, Ctrl, Alt, Shift and a key, joined by +. In the configuration
+file the same is the table [desktop] with the names capture, paste, copy, hotkeys, focus, clipboard.
+
+What is pasted into a shell runs line by line: look at what you captured before you paste it there.")]
+pub(crate) struct Args {
+    /// Keys that capture the latest turn of the focused session
+    #[arg(long, value_name = "KEYS")]
+    capture: Option<Binding>,
+    /// Keys that paste what was captured into the focused session
+    #[arg(long, value_name = "KEYS")]
+    paste: Option<Binding>,
+    /// Keys that put what was captured into the clipboard [default: none]
+    #[arg(long, value_name = "KEYS")]
+    copy: Option<Binding>,
+    /// Where keys are pressed and sessions have focus: detect, x11 or tmux [default: detect]
+    #[arg(long, value_name = "DESKTOP")]
+    on: Option<Adapter>,
+}
+
+pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
+    let config = app.config()?.desktop;
+    let mut broker = action::connect().await?;
+    let surroundings = desktop::surroundings();
+    let hotkeys =
+        surroundings.hotkeys(args.on.unwrap_or(config.hotkeys.value)).map_err(|error| no_desktop(&error))?;
+    let adapter = hotkeys.adapter;
+    let wanted = bindings(args, &config, adapter)?;
+    let mut keys = hotkeys.part;
+    let focus = resolver(args, &config, adapter, &surroundings)?;
+    let refused = keys.register(&wanted.iter().map(|(_, binding)| *binding).collect::<Vec<_>>())?;
+    announce(app, adapter, &wanted, &refused)?;
+    let notifier = Notifier::beside(adapter, &surroundings);
+    let actions = wanted.into_iter().map(|(action, _)| action).collect();
+    let done = Desk { actions, focus: focus.part, notifier }.serve(&mut *keys, &mut broker).await;
+    let given_back = keys.unregister();
+    done?;
+    Ok(given_back?)
+}
+
+fn no_desktop(error: &turnkeep_pty::desktop::DesktopError) -> anyhow::Error {
+    let hint = "run it in an X11 session or inside tmux, or name one of them with --on";
+    Failure::new(error.to_string()).hint(hint).into()
+}
+
+/// Focus comes from where the keys do, unless the configuration says otherwise.
+fn resolver(
+    args: &Args,
+    desktop: &Desktop,
+    keys: Adapter,
+    surroundings: &Surroundings,
+) -> Result<Opened<dyn SessionResolver>> {
+    let named = if args.on.is_some() { Adapter::Detect } else { desktop.focus.value };
+    let adapter = if named == Adapter::Detect { keys } else { named };
+    surroundings.resolver(adapter).map_err(|error| no_desktop(&error))
+}
+
+/// What each combination does: flags win over the configuration, that over the adapter's default.
+fn bindings(args: &Args, desktop: &Desktop, adapter: Adapter) -> Result<Vec<(Action, Binding)>> {
+    let defaults = default_bindings(adapter);
+    let capture = args.capture.or(desktop.capture.value).or(defaults.first().copied());
+    let paste = args.paste.or(desktop.paste.value).or(defaults.get(1).copied());
+    let copy = args.copy.or(desktop.copy.value);
+    let all = [(Action::Capture, capture), (Action::Paste, paste), (Action::Copy, copy)];
+    let mut found: Vec<(Action, Binding)> = Vec::new();
+    for (action, binding) in all.into_iter().filter_map(|(action, binding)| Some((action, binding?))) {
+        if let Some((other, _)) = found.iter().find(|(_, taken)| *taken == binding) {
+            return Err(Failure::usage(format!("{binding} cannot mean both {other} and {action}")).into());
+        }
+        found.push((action, binding));
+    }
+    Ok(found)
+}
+
+/// Says which keys do what; with none of them there is nothing to run for.
+fn announce(
+    app: &mut App,
+    adapter: Adapter,
+    wanted: &[(Action, Binding)],
+    refused: &[Refused],
+) -> Result<()> {
+    for refused in refused {
+        eprintln!("warning: {} cannot be had: {}", refused.binding, refused.reason);
+    }
+    if refused.len() == wanted.len() {
+        let failure = Failure::new("none of the hotkeys could be had");
+        return Err(failure.hint("choose others with --capture and --paste").into());
+    }
+    let is_refused = |index| refused.iter().any(|refused| refused.index == index);
+    for (index, (action, binding)) in wanted.iter().enumerate() {
+        let (binding, works) = (binding.to_string(), !is_refused(index));
+        if app.out.is_json() {
+            let row = json!({ "action": action.to_string(), "keys": binding, "on": adapter.name(), "works": works });
+            app.out.json(&row)?;
+        } else if works {
+            app.out.line(format!("{binding}: {action} ({adapter})"))?;
+        }
+    }
+    app.out.flush()
+}
+
+/// What can happen.
+enum Event {
+    Keys(Vec<Press>),
+    BrokerGone(turnkeep_client::broker::Error),
+    End,
+}
+
+/// What the actions work with.
+struct Desk {
+    actions: Vec<Action>,
+    focus: Box<dyn SessionResolver>,
+    notifier: Option<Notifier>,
+}
+
+impl Desk {
+    /// Acts on keys until the end.
+    async fn serve(mut self, keys: &mut dyn HotkeyProvider, broker: &mut AsyncConnection) -> Result<()> {
+        let mut ends = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
+        let readable = watch(keys).context("cannot wait for keys")?;
+        // What was pressed while the keys were taken has been read from the descriptor already.
+        let mut event = Event::Keys(keys.pressed()?);
+        loop {
+            match event {
+                Event::Keys(presses) => self.act(&presses, broker).await?,
+                Event::BrokerGone(error) => return Err(error).context("the broker has gone"),
+                Event::End => return Ok(()),
+            }
+            event = next(keys, &readable, broker, &mut ends).await?;
+        }
+    }
+
+    async fn act(&mut self, presses: &[Press], broker: &mut AsyncConnection) -> Result<()> {
+        for press in presses {
+            let Some(action) = self.actions.get(press.index).copied() else { continue };
+            let notice = action.perform(*press, broker, &mut *self.focus).await?;
+            self.tell(&notice);
+        }
+        Ok(())
+    }
+
+    /// Shows a notice, from the first failure on only on standard error.
+    fn tell(&mut self, notice: &str) {
+        let shown = self.notifier.as_ref().map(|notifier| notifier.show(notice));
+        match shown {
+            Some(Ok(())) => return,
+            Some(Err(error)) => tracing::info!(%error, "no notifications here"),
+            None => {}
+        }
+        self.notifier = None;
+        eprintln!("{notice}");
+    }
+}
+
+/// Waits on a descriptor of its own for the same keys, so that it stays valid as long as it is watched.
+#[expect(deprecated, reason = "the way that needs no unsafe; the descriptor is owned, so it stays valid")]
+fn watch(keys: &dyn HotkeyProvider) -> std::io::Result<AsyncFd<OwnedFd>> {
+    AsyncFd::with_interest(keys.fd().try_clone_to_owned()?, Interest::READABLE)
+}
+
+async fn next(
+    keys: &mut dyn HotkeyProvider,
+    readable: &AsyncFd<OwnedFd>,
+    broker: &mut AsyncConnection,
+    ends: &mut [std::io::Result<Signal>; 2],
+) -> Result<Event> {
+    let [interrupt, terminate] = ends;
+    tokio::select! {
+        ready = readable.readable() => {
+            // Before reading, so that what comes meanwhile wakes us again.
+            ready.context("cannot wait for keys")?.clear_ready();
+            Ok(Event::Keys(keys.pressed()?))
+        }
+        said = broker.receive() => match said {
+            // The broker says nothing unasked to a client; if it does one day, it is not for us.
+            Ok(_) => Ok(Event::Keys(Vec::new())),
+            Err(error) => Ok(Event::BrokerGone(error)),
+        },
+        () = received(interrupt) => Ok(Event::End),
+        () = received(terminate) => Ok(Event::End),
+    }
+}
+
+/// Waits for a signal; forever where signals cannot be had.
+async fn received(signal: &mut std::io::Result<Signal>) {
+    match signal {
+        Ok(signal) => drop(signal.recv().await),
+        Err(_) => std::future::pending().await,
+    }
+}

@@ -1,0 +1,138 @@
+//! What a key does, and how that is told in one line.
+
+use std::fmt;
+use std::time::Duration;
+
+use anyhow::Result;
+use turnkeep_client::broker::{AsyncConnection, Error, socket_path};
+use turnkeep_pty::desktop::{FocusError, Press, SessionProcess, SessionResolver, session_below};
+use turnkeep_types::broker::{Deliver, Paste, Reason, Role, SessionInfo};
+
+use crate::desktop::runtime_dir;
+use crate::failure::Failure;
+use crate::output::bytes_text;
+
+/// A clipboard or a file may be slow; a person does not wait longer.
+const ANSWER_WITHIN: Duration = Duration::from_secs(15);
+
+/// What a key does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    /// Takes the focused session's latest turn into the relay buffer.
+    Capture,
+    /// Injects the relay buffer into the focused session.
+    Paste,
+    /// Puts the relay buffer into the clipboard.
+    Copy,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Capture => "capture",
+            Self::Paste => "paste",
+            Self::Copy => "copy",
+        })
+    }
+}
+
+/// Connects to the broker.
+pub(super) async fn connect() -> Result<AsyncConnection> {
+    let runtime_dir = runtime_dir()
+        .ok_or_else(|| Failure::new("XDG_RUNTIME_DIR is not set, so there is no broker to find"))?;
+    let opened = AsyncConnection::open(&socket_path(&runtime_dir), Role::Client, ANSWER_WITHIN).await;
+    opened.map_err(|error| Failure::new(error.to_string()).hint("start it with `turnkeep broker`").into())
+}
+
+impl Action {
+    /// Does it; the notice. An error means that the broker is of no more use.
+    pub(super) async fn perform(
+        self,
+        press: Press,
+        broker: &mut AsyncConnection,
+        focus: &mut dyn SessionResolver,
+    ) -> Result<String> {
+        let done = match self {
+            Self::Copy => copy(broker).await,
+            Self::Capture | Self::Paste => {
+                let sessions = broker.sessions(false).await?;
+                match focused(press, &sessions, focus) {
+                    Ok(session) if self == Self::Capture => capture(broker, session).await,
+                    Ok(session) => paste(broker, session).await,
+                    Err(error) => return Ok(format!("nothing to {self}: {error}")),
+                }
+            }
+        };
+        match done {
+            Ok(notice) => Ok(notice),
+            Err(error) if error.is_fatal() => Err(error.into()),
+            Err(error) => Ok(format!("cannot {self}: {}", plainly(&error))),
+        }
+    }
+}
+
+async fn capture(broker: &mut AsyncConnection, session: &SessionInfo) -> Result<String, Error> {
+    let (_, size) = broker.capture(&session.session).await?;
+    Ok(format!("captured {} from {}", bytes_text(size), called(session)))
+}
+
+async fn paste(broker: &mut AsyncConnection, session: &SessionInfo) -> Result<String, Error> {
+    broker.paste(Paste { session: session.session.clone(), raw: false, bracketed: false }).await?;
+    Ok(format!("pasted into {}", called(session)))
+}
+
+async fn copy(broker: &mut AsyncConnection) -> Result<String, Error> {
+    broker.deliver(Deliver { sink: "clipboard".to_owned(), ..Deliver::default() }).await?;
+    Ok("copied to the clipboard".to_owned())
+}
+
+/// The session that is meant: where the key was pressed, or else what has focus.
+fn focused<'a>(
+    press: Press,
+    sessions: &'a [SessionInfo],
+    focus: &mut dyn SessionResolver,
+) -> Result<&'a SessionInfo, FocusError> {
+    let process = |session: &SessionInfo| SessionProcess {
+        session: session.session.clone(),
+        pid: session.child_pid.unwrap_or(session.pid),
+    };
+    let processes: Vec<SessionProcess> = sessions.iter().map(process).collect();
+    let id = match press.process {
+        Some(process) => session_below(process, &processes)?,
+        None => focus.focused(&processes)?,
+    };
+    sessions.iter().find(|session| session.session == id).ok_or(FocusError::Nothing)
+}
+
+/// What the person calls the session, or the head of its id.
+fn called(session: &SessionInfo) -> &str {
+    let head = session.session.get(..8).unwrap_or(&session.session);
+    session.name.as_deref().unwrap_or(head)
+}
+
+/// The broker's reason in words.
+fn plainly(error: &Error) -> String {
+    match error.reason() {
+        Some(Reason::NoTurn) => "no turn is complete yet".to_owned(),
+        Some(Reason::BufferEmpty) => "nothing was captured yet".to_owned(),
+        Some(Reason::SessionDisconnected | Reason::SessionNotFound) => "the session has ended".to_owned(),
+        Some(Reason::Busy) => "the session has not taken the last paste yet".to_owned(),
+        Some(Reason::NoClipboard) => "the broker found no clipboard".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_goes_by_its_name_or_the_head_of_its_id() {
+        let session = "0123456789abcdef".to_owned();
+        let named =
+            SessionInfo { session: session.clone(), name: Some("left".to_owned()), ..Default::default() };
+        assert_eq!(called(&named), "left");
+        assert_eq!(called(&SessionInfo { session, ..Default::default() }), "01234567");
+        assert_eq!(called(&SessionInfo { session: "ab".to_owned(), ..Default::default() }), "ab");
+    }
+}

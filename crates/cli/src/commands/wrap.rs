@@ -1,0 +1,175 @@
+//! `turnkeep wrap`: runs a program in a terminal of its own and captures its turns.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Result;
+use turnkeep_client::broker::socket_path;
+use turnkeep_pty::wrap::{
+    Capture, Captured, Ending, Fault, Framing, Injector, Options, Outlet, Relay, WrapError, die_of,
+    inject_queue,
+};
+use turnkeep_session::detector::{Presets, Profile};
+use turnkeep_types::broker::{Register, SessionId};
+
+use super::App;
+use crate::config::process_environment;
+use crate::data_dir::random_bytes;
+use crate::failure::Failure;
+use crate::local::WallClock;
+
+/// Exit codes of a shell that cannot start a program.
+const CODE_NOT_FOUND: i32 = 127;
+const CODE_NOT_STARTED: i32 = 126;
+/// Painted bytes that --keep-raw keeps of one turn.
+const RAW_BYTES_MAX: usize = 4 << 20;
+
+/// Run a program and capture its turns
+///
+/// The program runs as it would without turnkeep: every byte passes unchanged, and the command ends as
+/// the program ended. Each answer of the program becomes a turn that `turnkeep turns` lists, when a
+/// broker runs. Nothing captured touches a disk, unless --keep or --record asks for it.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  turnkeep wrap -- claude
+  turnkeep wrap --name review --keep -- codex
+  turnkeep wrap --pattern '^db> ' -- mydb --interactive
+  turnkeep wrap --record session.jsonl -- bash")]
+pub(crate) struct Args {
+    /// How the program's turns are told [default: by the program's name, else generic]
+    #[arg(long, value_name = "NAME", conflicts_with = "pattern")]
+    preset: Option<String>,
+    /// Regular expression of the program's prompt, matched in each line
+    #[arg(long, value_name = "REGEX")]
+    pattern: Option<String>,
+    /// A name for the session, beside its id
+    #[arg(long, value_name = "LABEL")]
+    name: Option<String>,
+    /// Append every completed turn to the turn store
+    #[arg(long)]
+    keep: bool,
+    /// Keep the bytes that painted each turn beside its text
+    #[arg(long)]
+    keep_raw: bool,
+    /// Let the owner watch the terminal in the web page
+    #[arg(long)]
+    share: bool,
+    /// Write a recording of the session to this new file
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// Tell the program that its status reports (OSC 7501) are understood
+    #[arg(long)]
+    status_protocol: bool,
+    /// Add the program's own hooks, which give a turn's exact text
+    #[arg(long)]
+    hooks: bool,
+    /// Frame pastes when the program asks for it (bracketed paste)
+    #[arg(long)]
+    bracketed: bool,
+    /// The program and its arguments
+    #[arg(required = true, last = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
+    let config = app.config()?;
+    let profile = profile(args, &config.presets)?;
+    let framing = if args.bracketed { Framing::Bracketed } else { Framing::Plain };
+    let (injector, injected) = inject_queue(framing)?;
+    let session = session_id()?;
+    let mut outlets: Vec<Box<dyn Outlet>> = Vec::new();
+    if let Some(relay) = relay(args, &session, &profile, injector)? {
+        outlets.push(Box::new(relay));
+    }
+    let capture = Capture::new(Captured {
+        session: session.to_string(),
+        profile,
+        raw_bytes_max: args.keep_raw.then_some(RAW_BYTES_MAX),
+        clock: Arc::new(WallClock),
+        outlets,
+    });
+    let options = Options {
+        command: args.command.clone(),
+        record: args.record.clone(),
+        answers_status: args.status_protocol,
+        fault: fault(),
+    };
+    match turnkeep_pty::wrap::run(&options, Box::new(capture), injected) {
+        Ok(report) => {
+            report.notes.iter().for_each(|note| eprintln!("turnkeep: {note}"));
+            end_as(report.ending)
+        }
+        Err(error) => Err(refuse(error)),
+    }
+}
+
+/// How the program's turns are told.
+fn profile(args: &Args, presets: &Presets) -> Result<Profile> {
+    if let Some(pattern) = &args.pattern {
+        let compiled = Profile::from_pattern(pattern);
+        return compiled.map_err(|error| Failure::usage(format!("--pattern: {error}")).into());
+    }
+    let program = args.command.first().map(|program| program.to_string_lossy()).unwrap_or_default();
+    let name = args.preset.as_deref().unwrap_or_else(|| presets.name_for(&program));
+    presets.get(name).map_err(|error| Failure::usage(error.to_string()).into())
+}
+
+/// 128 random bits.
+fn session_id() -> Result<SessionId> {
+    let [bits @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] = random_bytes()?;
+    Ok(SessionId::from_random(bits))
+}
+
+/// The way to the broker, where there can be one.
+fn relay(args: &Args, session: &SessionId, profile: &Profile, injector: Injector) -> Result<Option<Relay>> {
+    let Some(runtime_dir) = process_environment("XDG_RUNTIME_DIR") else { return Ok(None) };
+    let register = Register {
+        session: session.to_string(),
+        pid: std::process::id(),
+        pattern: profile.pattern().to_owned(),
+        name: args.name.clone(),
+        preset: Some(profile.name().to_owned()),
+        child_pid: None,
+    };
+    Ok(Some(Relay::start(socket_path(runtime_dir.as_ref()), register, injector)?))
+}
+
+/// Ends this process as the program ended.
+fn end_as(ending: Ending) -> ! {
+    let code = match ending {
+        Ending::Exited(code) => code,
+        Ending::Killed(signal) => {
+            die_of(signal);
+            128 + signal
+        }
+    };
+    std::process::exit(code)
+}
+
+/// Says why the program was not run; a program that cannot be started gives the code that a shell gives.
+fn refuse(error: WrapError) -> anyhow::Error {
+    let code = match &error {
+        WrapError::NotFound(_) => CODE_NOT_FOUND,
+        WrapError::NotStarted { .. } => CODE_NOT_STARTED,
+        WrapError::Record { .. } => {
+            return Failure::usage(format!("{:#}", anyhow::Error::new(error)))
+                .hint("name a file that is not there yet, in a directory that is")
+                .into();
+        }
+        WrapError::Pty(_) => return error.into(),
+    };
+    eprintln!("error: {:#}", anyhow::Error::new(error));
+    std::process::exit(code)
+}
+
+/// The fault that a test asks for; nothing in a release.
+fn fault() -> Option<Fault> {
+    let wanted = process_environment("TURNKEEP_WRAP_FAULT").filter(|_| cfg!(debug_assertions))?;
+    match &*wanted {
+        "byte-path" => Some(Fault::BytePath),
+        "observer" => Some(Fault::Observer),
+        _ => None,
+    }
+}

@@ -1,0 +1,116 @@
+//! A connection that awaits.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+use turnkeep_types::broker::{
+    CompletedTurn, Deliver, FoundTurn, GetTurn, Hello, Inject, Paste, Register, Reply, Request, Role,
+    ServerMessage, SessionInfo, StateChange, TurnInfo, VERSION,
+};
+use turnkeep_wire::broker::{decode_message, encode_request, next_frame};
+
+use super::error::Error;
+use super::verbs::verbs;
+
+const READ_BYTES: usize = 64 << 10;
+/// What was injected and not yet taken; beyond it the oldest is dropped, for nobody takes them.
+const INJECTS_KEPT_MAX: usize = 64;
+
+/// A connection to the broker that awaits its answers. A call that is dropped before its answer leaves the
+/// connection unfit for another one.
+#[derive(Debug)]
+pub struct AsyncConnection {
+    stream: UnixStream,
+    buffer: BytesMut,
+    injects: VecDeque<Inject>,
+    next_id: u32,
+    answer_within: Duration,
+}
+
+impl AsyncConnection {
+    /// Connects to the broker and says hello; then and later an answer may take as long as `answer_within`.
+    pub async fn open(path: &Path, role: Role, answer_within: Duration) -> Result<Self, Error> {
+        let unreachable = |source| Error::Unreachable { path: path.to_owned(), source };
+        let stream = UnixStream::connect(path).await.map_err(unreachable)?;
+        let mut connection =
+            Self { stream, buffer: BytesMut::new(), injects: VecDeque::new(), next_id: 0, answer_within };
+        let hello = Request::Hello(Hello { version: VERSION, role });
+        connection.send(&hello).await?;
+        let answer = timeout(answer_within, connection.receive()).await.map_err(|_| Error::TimedOut)??;
+        match answer {
+            ServerMessage::HelloAck(Ok(())) => Ok(connection),
+            ServerMessage::HelloAck(Err(refusal)) | ServerMessage::Response { outcome: Err(refusal), .. } => {
+                Err(refusal.into())
+            }
+            _ => Err(Error::Unexpected),
+        }
+    }
+
+    /// Asks, and waits for the answer.
+    pub async fn call(&mut self, request: &Request) -> Result<Reply, Error> {
+        let limit = self.answer_within;
+        timeout(limit, self.ask(request)).await.map_err(|_| Error::TimedOut)?
+    }
+
+    async fn ask(&mut self, request: &Request) -> Result<Reply, Error> {
+        let asked = self.send(request).await?;
+        loop {
+            match self.receive().await? {
+                ServerMessage::Response { id, outcome } if id == asked => return Ok(outcome?),
+                ServerMessage::Inject(inject) => self.keep(inject),
+                // What closes the connection carries id 0 where the broker could not read ours.
+                ServerMessage::Response { outcome: Err(refusal), .. } if refusal.reason.closes() => {
+                    return Err(refusal.into());
+                }
+                _ => return Err(Error::Unexpected),
+            }
+        }
+    }
+
+    /// Waits for bytes to inject, or gives those that came while something was asked.
+    pub async fn next_inject(&mut self) -> Result<Inject, Error> {
+        match self.injects.pop_front() {
+            Some(inject) => Ok(inject),
+            None => match self.receive().await? {
+                ServerMessage::Inject(inject) => Ok(inject),
+                _ => Err(Error::Unexpected),
+            },
+        }
+    }
+
+    /// Sends a request and does not wait; gives the id that its answer will carry.
+    pub async fn send(&mut self, request: &Request) -> Result<u32, Error> {
+        let id = self.next_id;
+        let frame = encode_request(id, request)?;
+        self.next_id = self.next_id.checked_add(1).unwrap_or(1);
+        self.stream.write_all(&frame).await?;
+        Ok(id)
+    }
+
+    /// Waits for the next message. May be dropped and called again.
+    pub async fn receive(&mut self) -> Result<ServerMessage, Error> {
+        loop {
+            if let Some(body) = next_frame(&mut self.buffer)? {
+                return Ok(decode_message(&body)?);
+            }
+            self.buffer.reserve(READ_BYTES);
+            if self.stream.read_buf(&mut self.buffer).await? == 0 {
+                return Err(Error::Closed);
+            }
+        }
+    }
+
+    fn keep(&mut self, inject: Inject) {
+        if self.injects.len() == INJECTS_KEPT_MAX {
+            self.injects.pop_front();
+        }
+        self.injects.push_back(inject);
+    }
+}
+
+verbs!(AsyncConnection, [async], [.await]);

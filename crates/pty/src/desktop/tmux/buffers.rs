@@ -1,0 +1,35 @@
+//! Paste buffers: what `prefix ]` pastes is the newest one without a name.
+
+use super::Tmux;
+use crate::desktop::ClipboardProvider;
+use crate::desktop::error::{ClipboardError, DesktopError};
+
+/// The newest paste buffer of a server.
+#[derive(Debug)]
+pub struct TmuxBuffers {
+    tmux: Tmux,
+}
+
+impl TmuxBuffers {
+    /// The buffers of a server.
+    pub fn new(tmux: Tmux) -> Self {
+        Self { tmux }
+    }
+}
+
+impl ClipboardProvider for TmuxBuffers {
+    fn write(&mut self, content: &[u8]) -> Result<(), ClipboardError> {
+        self.tmux.run(&["load-buffer", "-"], content)?;
+        Ok(())
+    }
+
+    fn read(&mut self) -> Result<Vec<u8>, ClipboardError> {
+        match self.tmux.run(&["save-buffer", "-"], b"") {
+            Ok(content) => Ok(content),
+            Err(DesktopError::Program { message, .. }) if message == "no buffers" => {
+                Err(ClipboardError::Empty)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}

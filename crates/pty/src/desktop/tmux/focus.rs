@@ -1,0 +1,51 @@
+//! The focused pane: the active one of the client that was used last.
+
+use super::Tmux;
+use crate::desktop::{FocusError, SessionResolver};
+
+/// Panes that have focus.
+#[derive(Debug)]
+pub struct TmuxFocus {
+    tmux: Tmux,
+}
+
+impl TmuxFocus {
+    /// Focus as the server sees it.
+    pub fn new(tmux: Tmux) -> Self {
+        Self { tmux }
+    }
+}
+
+impl SessionResolver for TmuxFocus {
+    fn focused_process(&mut self) -> Result<u32, FocusError> {
+        let format = "#{client_activity} #{pane_pid}";
+        let clients = self.tmux.run(&["list-clients", "-F", format], b"")?;
+        most_recent(&String::from_utf8_lossy(&clients)).ok_or(FocusError::Nothing)
+    }
+}
+
+/// The pane of the client with the newest activity; lines are `SECONDS PID`.
+fn most_recent(clients: &str) -> Option<u32> {
+    let parse = |line: &str| {
+        let (activity, pid) = line.trim().split_once(' ')?;
+        Some((activity.parse::<u64>().ok()?, pid.parse::<u32>().ok()?))
+    };
+    clients.lines().filter_map(parse).max_by_key(|(activity, _)| *activity).map(|(_, pid)| pid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_client_that_was_used_last_has_focus() {
+        for (clients, expect) in [
+            ("", None),
+            ("1700000000 12\n", Some(12)),
+            ("1700000000 12\n1700000009 13\n1700000001 14\n", Some(13)),
+            ("garbage\n1 x\n5 6\n", Some(6)),
+        ] {
+            assert_eq!(most_recent(clients), expect, "{clients:?}");
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Hotkeys by `bind-key`: a key in the root table writes a line into a pipe of ours.
+//!
+//! The line is `INDEX PANE_PID`, so that a press carries its pane. The pipe is opened read-write on both
+//! sides: neither waits for the other, and a key that is pressed after we were killed writes into
+//! nothing. A binding left over from a killed process is recognised by the pipe's name and replaced;
+//! a key that is bound to anything else is taken.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat, open};
+
+use super::Tmux;
+use crate::desktop::error::{DesktopError, RefusalReason, Refused};
+use crate::desktop::{Binding, HotkeyProvider, Press};
+
+/// The pipe's name before our process id.
+const PIPE_PREFIX: &str = "turnkeep-hotkey-";
+const PIPE_SUFFIX: &str = ".fifo";
+/// A line is two numbers: whatever is longer is not ours.
+const LINE_BYTES_MAX: usize = 64;
+
+/// Keys that a tmux server reports to us.
+#[derive(Debug)]
+pub struct TmuxHotkeys {
+    tmux: Tmux,
+    path: PathBuf,
+    pipe: File,
+    unread: Vec<u8>,
+    /// How many combinations were asked for.
+    asked: usize,
+    bound: Vec<String>,
+}
+
+impl TmuxHotkeys {
+    /// Makes the pipe in a directory where nobody else may write.
+    pub fn new(tmux: Tmux, directory: &Path) -> Result<Self, DesktopError> {
+        let path = directory.join(format!("{PIPE_PREFIX}{}{PIPE_SUFFIX}", std::process::id()));
+        let io = |error: rustix::io::Errno| {
+            DesktopError::io(format!("cannot make the pipe {}", path.display()))(error.into())
+        };
+        // One of a process that had our id before us.
+        drop(fs::remove_file(&path));
+        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).map_err(io)?;
+        let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let pipe = File::from(open(&path, flags, Mode::empty()).map_err(io)?);
+        Ok(Self { tmux, path, pipe, unread: Vec::new(), asked: 0, bound: Vec::new() })
+    }
+
+    fn bind(&mut self, index: usize, binding: &Binding) -> Result<Option<RefusalReason>, DesktopError> {
+        let key = match binding.tmux_name() {
+            Ok(key) => key,
+            Err(lacks) => return Ok(Some(RefusalReason::NotInTerminals(lacks))),
+        };
+        // tmux fails when nothing is bound to the key.
+        let bound = self.tmux.run(&["list-keys", "-T", "root", &key], b"").unwrap_or_default();
+        if !is_free(&String::from_utf8_lossy(&bound)) {
+            return Ok(Some(RefusalReason::Taken));
+        }
+        let command = format!("echo {index} #{{pane_pid}} 1<>{}", shell_word(&self.path.to_string_lossy()));
+        match self.tmux.run(&["bind-key", "-n", &key, "run-shell", "-b", &command], b"") {
+            Ok(_) => self.bound.push(key),
+            Err(DesktopError::Program { message, .. }) if message.starts_with("unknown key") => {
+                return Ok(Some(RefusalReason::NoSuchKey));
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(None)
+    }
+}
+
+impl HotkeyProvider for TmuxHotkeys {
+    fn register(&mut self, bindings: &[Binding]) -> Result<Vec<Refused>, DesktopError> {
+        self.unregister()?;
+        self.asked = bindings.len();
+        let mut refused = Vec::new();
+        for (index, binding) in bindings.iter().enumerate() {
+            let refusal = self.bind(index, binding)?;
+            refused.extend(refusal.map(|reason| Refused { index, binding: *binding, reason }));
+        }
+        Ok(refused)
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.pipe.as_fd()
+    }
+
+    fn pressed(&mut self) -> Result<Vec<Press>, DesktopError> {
+        let mut chunk = [0; 4096];
+        let mut presses = Vec::new();
+        loop {
+            match self.pipe.read(&mut chunk) {
+                Ok(count) => self.unread.extend_from_slice(chunk.get(..count).unwrap_or_default()),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(presses),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(DesktopError::io("cannot read the pipe of hotkeys")(error)),
+            }
+            presses.extend(take_presses(&mut self.unread, self.asked));
+        }
+    }
+
+    fn unregister(&mut self) -> Result<(), DesktopError> {
+        while let Some(key) = self.bound.pop() {
+            self.tmux.run(&["unbind-key", "-n", &key], b"")?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for TmuxHotkeys {
+    fn drop(&mut self) {
+        if let Err(error) = self.unregister() {
+            tracing::warn!(%error, "hotkeys stay bound in tmux");
+        }
+        if let Err(error) = fs::remove_file(&self.path) {
+            tracing::warn!(%error, path = %self.path.display(), "the pipe of hotkeys stays");
+        }
+    }
+}
+
+/// Takes the complete lines; anything that is not a press is dropped.
+fn take_presses(unread: &mut Vec<u8>, bindings: usize) -> Vec<Press> {
+    let end = unread.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let lines: Vec<u8> = unread.drain(..end).collect();
+    if unread.len() > LINE_BYTES_MAX {
+        unread.clear();
+    }
+    let parse = |line: &str| {
+        let (index, process) = line.split_once(' ')?;
+        let index = index.parse().ok().filter(|index| *index < bindings)?;
+        Some(Press { index, process: process.trim().parse().ok() })
+    };
+    String::from_utf8_lossy(&lines).lines().filter_map(parse).collect()
+}
+
+/// Whether nothing alive is bound to a key, by what `list-keys` prints about it.
+fn is_free(listed: &str) -> bool {
+    let listed = listed.trim();
+    let ours = listed.split_once(PIPE_PREFIX).and_then(|(_, rest)| rest.split_once(PIPE_SUFFIX));
+    let owner = ours.and_then(|(pid, _)| pid.parse::<u32>().ok());
+    listed.is_empty() || owner.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists())
+}
+
+/// A word for the shell that also survives tmux's formats.
+fn shell_word(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''").replace('#', "##"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_lines_about_our_keys_are_presses() {
+        let press = |index, process| Press { index, process };
+        for (bytes, expect, rest) in [
+            (&b"0 12\n1 13\n0 "[..], vec![press(0, Some(12)), press(1, Some(13))], &b"0 "[..]),
+            (b"2 12\n", vec![], b""),
+            (b"0 x\n", vec![press(0, None)], b""),
+            (b"\xff\n\n0\n", vec![], b""),
+            (&[b'9'; 100], vec![], b""),
+        ] {
+            let mut unread = bytes.to_vec();
+            assert_eq!(take_presses(&mut unread, 2), expect);
+            assert_eq!(unread, rest);
+        }
+    }
+
+    #[test]
+    fn a_key_is_free_when_its_owner_is_gone() {
+        let ours =
+            |pid: u32| format!("bind-key -T root M-C run-shell -b \"… '/run/turnkeep-hotkey-{pid}.fifo'\"");
+        assert!(is_free(""));
+        assert!(is_free(&ours(u32::MAX)));
+        assert!(!is_free(&ours(std::process::id())));
+        assert!(!is_free("bind-key -T root M-C new-window"));
+    }
+
+    #[test]
+    fn a_path_reaches_the_shell_as_it_is() {
+        for (text, expect) in [("/a b", "'/a b'"), ("/a'b", r"'/a'\''b'"), ("/a#b", "'/a##b'")] {
+            assert_eq!(shell_word(text), expect);
+        }
+    }
+}

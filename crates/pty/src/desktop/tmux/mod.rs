@@ -1,0 +1,61 @@
+//! tmux as a desktop: panes have focus, `bind-key` is the hotkey, paste buffers are the clipboard.
+//!
+//! Everything goes through the `tmux` program and the server's socket, named explicitly, so that it
+//! works over SSH and from outside the server. Every call ends within [`RUN_TIME_MAX`] or is killed.
+
+mod buffers;
+mod focus;
+mod hotkeys;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+pub use buffers::TmuxBuffers;
+pub use focus::TmuxFocus;
+pub use hotkeys::TmuxHotkeys;
+
+use super::error::DesktopError;
+use super::program;
+
+/// A tmux server that is alive answers within milliseconds.
+const RUN_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// A tmux server.
+#[derive(Debug, Clone)]
+pub struct Tmux {
+    socket: PathBuf,
+}
+
+impl Tmux {
+    /// The server at a socket.
+    pub fn at(socket: impl Into<PathBuf>) -> Self {
+        Self { socket: socket.into() }
+    }
+
+    /// The server's socket.
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// Whether it answers.
+    pub(super) fn probe(&self) -> Result<(), DesktopError> {
+        self.run(&["display-message", "-p", "#{version}"], b"").map(drop)
+    }
+
+    /// Shows a line to whoever looks at the server's most recent client.
+    pub fn show(&self, message: &str) -> Result<(), DesktopError> {
+        // A message is a format: a `#` would start one.
+        self.run(&["display-message", "--", &message.replace('#', "##")], b"").map(drop)
+    }
+
+    /// Runs a tmux command with some standard input; what it prints.
+    fn run(&self, args: &[&str], input: &[u8]) -> Result<Vec<u8>, DesktopError> {
+        let mut command = Command::new("tmux");
+        // Inside a pane these would make the pane the target of everything.
+        command.env_remove("TMUX").env_remove("TMUX_PANE");
+        command.arg("-S").arg(&self.socket).args(args);
+        let name = format!("tmux {}", args.first().copied().unwrap_or_default());
+        program::run(&mut command, &name, input, RUN_TIME_MAX)
+    }
+}

@@ -1,0 +1,80 @@
+//! The CLIPBOARD selection: writing starts a thread that owns it, reading asks whoever does.
+//!
+//! On X11 a clipboard is not a place but a promise: its owner must stay to answer. The thread lives
+//! until another program owns the selection or this value is dropped.
+
+use std::io::{PipeWriter, pipe};
+use std::thread::{self, JoinHandle};
+
+use super::owner::Owner;
+use super::{connect, reader};
+use crate::desktop::ClipboardProvider;
+use crate::desktop::error::{ClipboardError, DesktopError};
+
+/// The clipboard of an X display.
+#[derive(Debug)]
+pub struct X11Clipboard {
+    display: String,
+    serving: Option<Serving>,
+}
+
+impl X11Clipboard {
+    /// The clipboard of a display that can be reached.
+    pub fn connect(display: &str) -> Result<Self, DesktopError> {
+        connect(display)?;
+        Ok(Self { display: display.to_owned(), serving: None })
+    }
+
+    /// Whether what was written last is still what others paste.
+    pub fn is_owner(&self) -> bool {
+        self.serving.as_ref().is_some_and(|serving| !serving.has_ended())
+    }
+}
+
+impl ClipboardProvider for X11Clipboard {
+    fn write(&mut self, content: &[u8]) -> Result<(), ClipboardError> {
+        let owner = Owner::claim(&self.display, content.to_vec())?;
+        // The one before has lost the selection by now and is ended.
+        self.serving = Some(Serving::start(owner)?);
+        Ok(())
+    }
+
+    fn read(&mut self) -> Result<Vec<u8>, ClipboardError> {
+        reader::read(&self.display)
+    }
+}
+
+/// A thread that answers for a selection.
+#[derive(Debug)]
+struct Serving {
+    /// Closing it ends the thread.
+    stop: Option<PipeWriter>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Serving {
+    fn start(owner: Owner) -> Result<Self, DesktopError> {
+        let (stopped, stop) = pipe().map_err(DesktopError::io("cannot make a pipe"))?;
+        let serve = move || {
+            if let Err(error) = owner.serve(&stopped) {
+                tracing::warn!(%error, "the clipboard was lost");
+            }
+        };
+        let thread = thread::Builder::new().name("x11-clipboard".to_owned()).spawn(serve);
+        let thread = thread.map_err(DesktopError::io("cannot start a thread for the clipboard"))?;
+        Ok(Self { stop: Some(stop), thread: Some(thread) })
+    }
+
+    fn has_ended(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("the clipboard's thread panicked");
+        }
+    }
+}

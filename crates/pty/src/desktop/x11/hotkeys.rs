@@ -1,0 +1,147 @@
+//! Hotkeys by passive grabs on the root window, one for each state of `NumLock` and `CapsLock`.
+//!
+//! A grab that another program holds is refused by the server with `BadAccess`: then the whole binding
+//! is refused, and the others work. When the keyboard's mapping changes, the grabs follow it. A key
+//! that is held repeats as release and press with one time: repeats are no presses.
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use x11rb::connection::Connection;
+use x11rb::errors::ReplyError;
+use x11rb::protocol::xproto::{ConnectionExt, GrabMode, KeyPressEvent, ModMask, Window};
+use x11rb::protocol::{ErrorKind, Event};
+use x11rb::rust_connection::RustConnection;
+
+use super::connect;
+use super::keyboard::{Chord, Keyboard};
+use crate::desktop::error::{DesktopError, RefusalReason, Refused};
+use crate::desktop::{Binding, HotkeyProvider, Press};
+
+/// Keys grabbed from an X server.
+#[derive(Debug)]
+pub struct X11Hotkeys {
+    connection: RustConnection,
+    root: Window,
+    keyboard: Keyboard,
+    bindings: Vec<Binding>,
+    grabbed: Vec<(usize, Chord)>,
+    released: Option<(u8, u32)>,
+}
+
+impl X11Hotkeys {
+    /// Connects to a display; nothing is grabbed yet.
+    pub fn connect(display: &str) -> Result<Self, DesktopError> {
+        let (connection, root) = connect(display)?;
+        let keyboard = Keyboard::read(&connection)?;
+        let (bindings, grabbed) = (Vec::new(), Vec::new());
+        Ok(Self { connection, root, keyboard, bindings, grabbed, released: None })
+    }
+
+    fn grab_all(&mut self) -> Result<Vec<Refused>, DesktopError> {
+        let mut refused = Vec::new();
+        for (index, binding) in self.bindings.clone().into_iter().enumerate() {
+            let reason = match self.keyboard.chord(&binding) {
+                None => Some(RefusalReason::NoSuchKey),
+                Some(chord) if self.grab(chord)? => {
+                    self.grabbed.push((index, chord));
+                    None
+                }
+                Some(_) => Some(RefusalReason::Taken),
+            };
+            refused.extend(reason.map(|reason| Refused { index, binding, reason }));
+        }
+        Ok(refused)
+    }
+
+    /// Takes a chord in every state of the locks, or in none; whether it could be had.
+    fn grab(&self, chord: Chord) -> Result<bool, DesktopError> {
+        for locks in self.keyboard.lock_states() {
+            let bits = ModMask::from(chord.bits | locks);
+            let mode = GrabMode::ASYNC;
+            let asked = self.connection.grab_key(true, self.root, bits, chord.code, mode, mode)?;
+            match asked.check() {
+                Ok(()) => {}
+                Err(ReplyError::X11Error(error)) if error.error_kind == ErrorKind::Access => {
+                    self.release(chord)?;
+                    return Ok(false);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(true)
+    }
+
+    fn release(&self, chord: Chord) -> Result<(), DesktopError> {
+        for locks in self.keyboard.lock_states() {
+            let bits = ModMask::from(chord.bits | locks);
+            self.connection.ungrab_key(chord.code, self.root, bits)?.check()?;
+        }
+        Ok(())
+    }
+
+    fn on(&mut self, event: &Event) -> Result<Option<Press>, DesktopError> {
+        match event {
+            Event::KeyPress(event) => Ok(self.on_press(event)),
+            Event::KeyRelease(event) => {
+                self.released = Some((event.detail, event.time));
+                Ok(None)
+            }
+            Event::MappingNotify(_) => self.follow_mapping().map(|()| None),
+            _ => Ok(None),
+        }
+    }
+
+    fn on_press(&mut self, event: &KeyPressEvent) -> Option<Press> {
+        if self.released == Some((event.detail, event.time)) {
+            return None;
+        }
+        let chord = Chord { code: event.detail, bits: self.keyboard.without_locks(event.state.into()) };
+        let found = self.grabbed.iter().find(|(_, grabbed)| *grabbed == chord);
+        found.map(|(index, _)| Press { index: *index, process: None })
+    }
+
+    fn follow_mapping(&mut self) -> Result<(), DesktopError> {
+        let keyboard = Keyboard::read(&self.connection)?;
+        if keyboard == self.keyboard {
+            return Ok(());
+        }
+        self.release_all()?;
+        self.keyboard = keyboard;
+        for refused in self.grab_all()? {
+            tracing::warn!(binding = %refused.binding, reason = %refused.reason, "a hotkey was lost");
+        }
+        Ok(())
+    }
+
+    fn release_all(&mut self) -> Result<(), DesktopError> {
+        while let Some((_, chord)) = self.grabbed.pop() {
+            self.release(chord)?;
+        }
+        Ok(())
+    }
+}
+
+impl HotkeyProvider for X11Hotkeys {
+    fn register(&mut self, bindings: &[Binding]) -> Result<Vec<Refused>, DesktopError> {
+        self.release_all()?;
+        self.bindings = bindings.to_vec();
+        self.grab_all()
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.connection.stream().as_fd()
+    }
+
+    fn pressed(&mut self) -> Result<Vec<Press>, DesktopError> {
+        let mut presses = Vec::new();
+        while let Some(event) = self.connection.poll_for_event()? {
+            presses.extend(self.on(&event)?);
+        }
+        Ok(presses)
+    }
+
+    fn unregister(&mut self) -> Result<(), DesktopError> {
+        self.bindings.clear();
+        self.release_all()
+    }
+}

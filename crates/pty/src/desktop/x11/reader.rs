@@ -1,0 +1,112 @@
+//! Reads the CLIPBOARD selection from whoever owns it, at once or piece by piece (INCR).
+
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use x11rb::connection::Connection;
+use x11rb::protocol::Event;
+use x11rb::protocol::xproto::{Atom, AtomEnum, ConnectionExt, GetPropertyReply, Property, Window};
+use x11rb::rust_connection::RustConnection;
+
+use super::{Atoms, connect, hidden_window, wait_readable};
+use crate::desktop::error::{ClipboardError, DesktopError};
+
+/// More than a relay ever carries; what an owner sends beyond is refused.
+const READ_BYTES_MAX: usize = 64 << 20;
+/// How long an owner may take for each piece.
+const PIECE_WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// The clipboard's bytes as text.
+pub(super) fn read(display: &str) -> Result<Vec<u8>, ClipboardError> {
+    let (connection, root) = connect(display)?;
+    let window = hidden_window(&connection, root)?;
+    let atoms = Atoms::new(&connection).map_err(DesktopError::from)?.reply().map_err(DesktopError::from)?;
+    let reader = Reader { connection, window, atoms };
+    for target in [reader.atoms.UTF8_STRING, AtomEnum::STRING.into()] {
+        if let Some(content) = reader.convert(target)? {
+            return Ok(content);
+        }
+    }
+    Err(ClipboardError::Empty)
+}
+
+struct Reader {
+    connection: RustConnection,
+    window: Window,
+    atoms: Atoms,
+}
+
+impl Reader {
+    /// The selection as a target; none when there is no owner or it has no such conversion.
+    fn convert(&self, target: Atom) -> Result<Option<Vec<u8>>, ClipboardError> {
+        let (selection, property) = (self.atoms.CLIPBOARD, self.atoms.TURNKEEP_TRANSFER);
+        let asked =
+            self.connection.convert_selection(self.window, selection, target, property, x11rb::CURRENT_TIME);
+        asked.map_err(DesktopError::from)?;
+        let answered = self.wait(|event| match event {
+            Event::SelectionNotify(event) => Some(event.property),
+            _ => None,
+        })?;
+        if answered == 0 {
+            return Ok(None);
+        }
+        // Deleting the property tells the owner to go on, if it goes piece by piece.
+        let reply = self.take()?;
+        if reply.type_ == self.atoms.INCR { self.pieces().map(Some) } else { Ok(Some(reply.value)) }
+    }
+
+    fn pieces(&self) -> Result<Vec<u8>, ClipboardError> {
+        let property = self.atoms.TURNKEEP_TRANSFER;
+        let mut content = Vec::new();
+        loop {
+            self.wait(|event| match event {
+                Event::PropertyNotify(event) => {
+                    (event.atom == property && event.state == Property::NEW_VALUE).then_some(())
+                }
+                _ => None,
+            })?;
+            let piece = self.take()?.value;
+            if piece.is_empty() {
+                return Ok(content);
+            }
+            content.extend(piece);
+            check_size(content.len())?;
+        }
+    }
+
+    /// Takes the property away, whole.
+    fn take(&self) -> Result<GetPropertyReply, ClipboardError> {
+        let words = u32::try_from(READ_BYTES_MAX / 4).unwrap_or(u32::MAX);
+        let property = self.atoms.TURNKEEP_TRANSFER;
+        let asked = self.connection.get_property(true, self.window, property, AtomEnum::ANY, 0, words);
+        let reply = asked.map_err(DesktopError::from)?.reply().map_err(DesktopError::from)?;
+        // The server deletes only what was read to its end.
+        let left = usize::try_from(reply.bytes_after).unwrap_or(usize::MAX);
+        check_size(reply.value.len().saturating_add(left))?;
+        Ok(reply)
+    }
+
+    /// Waits for the event that `pick` wants.
+    fn wait<T>(&self, pick: impl Fn(&Event) -> Option<T>) -> Result<T, ClipboardError> {
+        let deadline = Instant::now() + PIECE_WAIT_MAX;
+        self.connection.flush().map_err(DesktopError::from)?;
+        loop {
+            while let Some(event) = self.connection.poll_for_event().map_err(DesktopError::from)? {
+                if let Some(picked) = pick(&event) {
+                    return Ok(picked);
+                }
+            }
+            if !wait_readable(&[self.connection.stream().as_fd()], Some(deadline))? {
+                return Err(ClipboardError::Stuck { seconds: PIECE_WAIT_MAX.as_secs() });
+            }
+        }
+    }
+}
+
+fn check_size(bytes: usize) -> Result<(), ClipboardError> {
+    if bytes <= READ_BYTES_MAX {
+        Ok(())
+    } else {
+        Err(ClipboardError::TooLarge { bytes, max: READ_BYTES_MAX })
+    }
+}

@@ -1,0 +1,94 @@
+//! Signals and job control of the wrapper: what comes to us goes to the child, and we stop when it stops.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use super::pump::Pump;
+use super::tap::Sight;
+use super::terminal::{UserTerminal, restore};
+
+/// How long a child may tidy up after SIGTSTP before we are suspended without it.
+const SUSPEND_PAUSE: Duration = Duration::from_millis(500);
+
+impl Pump {
+    /// Handles the signals that came.
+    pub(super) fn take_signals(&mut self) {
+        for signal in self.signals.take() {
+            self.on_signal(signal);
+        }
+    }
+
+    fn on_signal(&mut self, signal: Signal) {
+        match signal {
+            Signal::WINCH => self.resize(),
+            Signal::CONT => self.resume(),
+            Signal::TSTP => self.state.suspend_at = Some(Instant::now() + SUSPEND_PAUSE),
+            Signal::INT => self.tap.add(self.tap.now(), Sight::Interrupt),
+            _ => {}
+        }
+        if signal != Signal::WINCH {
+            self.pass_on(signal);
+        }
+    }
+
+    /// Gives the child's terminal the size of the user's. The kernel tells the child.
+    pub(super) fn resize(&mut self) {
+        let size = UserTerminal::size();
+        let Some(master) = &self.master else { return };
+        let before = rustix::termios::tcgetwinsize(master);
+        if before.is_ok_and(|before| same_size(before, size)) {
+            return;
+        }
+        // A terminal that hangs up has no size.
+        rustix::termios::tcsetwinsize(master, size).ok();
+        let now = self.tap.now();
+        self.tap.add(now, Sight::Resize { cols: size.ws_col, rows: size.ws_row });
+        if let Some((recorder, _)) = &mut self.recording {
+            recorder.resize(now, (size.ws_col, size.ws_row));
+        }
+    }
+
+    /// The child was stopped: so are we, unless nobody could ever resume us. There the kernel would not
+    /// have let the keyboard stop the child either.
+    pub(super) fn child_stopped(&mut self, signal: i32) {
+        if self.state.suspend_at.is_some() || !leads_session() {
+            self.suspend();
+        } else if [Signal::TSTP, Signal::TTIN, Signal::TTOU].iter().any(|stop| stop.as_raw() == signal) {
+            self.pass_on(Signal::CONT);
+        }
+    }
+
+    /// Suspends us when the child has had its time to stop.
+    pub(super) fn suspend_if_due(&mut self) {
+        if self.state.suspend_at.is_some_and(|at| at <= Instant::now()) {
+            self.suspend();
+        }
+    }
+
+    fn suspend(&mut self) {
+        self.state.suspend_at = None;
+        self.drain();
+        restore();
+        self.state.suspended = true;
+        // Our own process always takes a signal from itself.
+        rustix::process::kill_process(rustix::process::getpid(), Signal::STOP).ok();
+    }
+
+    /// Takes up where we stopped: the window may have another size now, and the terminal other settings.
+    fn resume(&mut self) {
+        self.state.suspended = false;
+        self.state.suspend_at = None;
+        // Without raw mode the child still gets its bytes, line by line.
+        drop(self.user.enter_raw());
+        self.resize();
+    }
+}
+
+fn leads_session() -> bool {
+    rustix::process::getsid(None).is_ok_and(|session| session == rustix::process::getpid())
+}
+
+fn same_size(a: rustix::termios::Winsize, b: rustix::termios::Winsize) -> bool {
+    (a.ws_col, a.ws_row, a.ws_xpixel, a.ws_ypixel) == (b.ws_col, b.ws_row, b.ws_xpixel, b.ws_ypixel)
+}

@@ -1,0 +1,349 @@
+//! The byte path: one thread, one `poll`, and nothing in it that can wait for anything else.
+//!
+//! Output goes to the user's terminal first and to the tap after that. Input goes to the child in the
+//! order in which it came; what others inject goes in between two keys of the user. While the user's
+//! terminal does not take output, the child is not read; while the child does not take input, the user is
+//! not read; neither stops the other.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::process::Signal;
+use rustix::termios::SpecialCodeIndex;
+
+use super::flow::{Filled, Inbox, Outbox, Source};
+use super::inject::Injected;
+use super::observer::ModeProbe;
+use super::process::{News, Running};
+use super::record::{From, Recorder};
+use super::signals::Signals;
+use super::tap::{Sight, Tap};
+use super::terminal::UserTerminal;
+use super::typed::{SEQUENCE_PAUSE, Typed};
+use super::watch::{STATUS_ANSWER, Watch};
+use super::{Ending, Fault};
+
+/// How often the terminal's mode is read for a recording.
+const MODE_PAUSE: Duration = Duration::from_millis(5);
+/// Output that is read after the child's end, in case somebody else keeps writing: far more than the
+/// kernel holds for a terminal.
+const DRAIN_BYTES_MAX: usize = 1 << 20;
+const TYPED_BYTES_MAX: usize = 4096;
+/// The control character that means end of input where a terminal says nothing else.
+const END_OF_INPUT: u8 = 0x04;
+
+/// Everything that the byte path works with.
+pub(super) struct Pump {
+    pub(super) user: UserTerminal,
+    /// Gone when the user's terminal is: then the child's terminal hangs up.
+    pub(super) master: Option<OwnedFd>,
+    pub(super) running: Running,
+    pub(super) signals: Signals,
+    pub(super) injected: Injected,
+    pub(super) tap: Tap,
+    pub(super) recording: Option<(Recorder, ModeProbe)>,
+    /// Whether queries of the status protocol are answered.
+    pub(super) answers_status: bool,
+    pub(super) fault: Option<Fault>,
+    pub(super) state: State,
+}
+
+/// What the byte path remembers.
+pub(super) struct State {
+    pub(super) out: Outbox,
+    inbox: Inbox,
+    typed: Typed,
+    watch: Watch,
+    /// Answers that wait for a gap between two keys.
+    answers: usize,
+    input_ended: bool,
+    last_typed: Option<u8>,
+    /// When to suspend ourselves even if the child has not stopped.
+    pub(super) suspend_at: Option<Instant>,
+    pub(super) suspended: bool,
+}
+
+impl State {
+    pub(super) fn new() -> Self {
+        Self {
+            out: Outbox::new(),
+            inbox: Inbox::default(),
+            typed: Typed::new(),
+            watch: Watch::default(),
+            answers: 0,
+            input_ended: false,
+            last_typed: None,
+            suspend_at: None,
+            suspended: false,
+        }
+    }
+}
+
+/// What can be waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wake {
+    Signals,
+    News,
+    Bell,
+    User,
+    UserOut,
+    Child,
+}
+
+impl Pump {
+    /// Takes the user's terminal. Its size may have changed since the child's was made.
+    pub(super) fn begin(&mut self) -> io::Result<()> {
+        self.user.enter_raw()?;
+        self.resize();
+        Ok(())
+    }
+
+    /// Moves bytes until the child has ended and everything that it wrote is with the user.
+    pub(super) fn run(&mut self) -> io::Result<Ending> {
+        loop {
+            self.queue_injections();
+            for (wake, flags) in self.wait()? {
+                if self.state.suspended && wake != Wake::Signals {
+                    // What was readable before we were suspended may be gone.
+                    break;
+                }
+                if let Some(ending) = self.on_wake(wake, flags) {
+                    self.drain();
+                    self.running.reap()?;
+                    return Ok(ending);
+                }
+            }
+            self.suspend_if_due();
+            self.record_mode();
+        }
+    }
+
+    fn on_wake(&mut self, wake: Wake, flags: PollFlags) -> Option<Ending> {
+        match wake {
+            Wake::Signals => self.take_signals(),
+            Wake::News => return self.take_news(),
+            Wake::Bell => self.injected.hear(),
+            Wake::User => self.read_user(),
+            Wake::UserOut => self.write_user(),
+            Wake::Child => self.on_child(flags),
+        }
+        None
+    }
+
+    fn on_child(&mut self, flags: PollFlags) {
+        if flags.contains(PollFlags::OUT) {
+            self.write_child();
+        }
+        if flags.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
+            self.read_child();
+        }
+    }
+
+    fn take_news(&mut self) -> Option<Ending> {
+        match self.running.news() {
+            News::Exited(code) => Some(Ending::Exited(code)),
+            News::Killed(signal) => Some(Ending::Killed(signal)),
+            News::Stopped(signal) => {
+                self.child_stopped(signal);
+                None
+            }
+        }
+    }
+
+    /// Waits until something can be done, and says what.
+    fn wait(&self) -> io::Result<Vec<(Wake, PollFlags)>> {
+        let wakes = self.wakes();
+        let mut fds: Vec<PollFd<'_>> =
+            wakes.iter().map(|(wake, flags)| self.poll_fd(*wake, *flags)).collect();
+        let timeout = self.timeout().and_then(|timeout| Timespec::try_from(timeout).ok());
+        match rustix::event::poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let came = wakes.into_iter().zip(&fds).map(|((wake, _), fd)| (wake, fd.revents()));
+        Ok(came.filter(|(_, flags)| !flags.is_empty()).collect())
+    }
+
+    /// What to wait for now, urgent things first.
+    fn wakes(&self) -> Vec<(Wake, PollFlags)> {
+        let mut wakes = vec![(Wake::Signals, PollFlags::IN)];
+        if self.state.suspended {
+            return wakes;
+        }
+        wakes.extend([(Wake::News, PollFlags::IN), (Wake::Bell, PollFlags::IN)]);
+        if !self.state.input_ended && !self.state.inbox.is_full() && self.user.is_ours() {
+            wakes.push((Wake::User, PollFlags::IN));
+        }
+        if !self.state.out.is_empty() {
+            wakes.push((Wake::UserOut, PollFlags::OUT));
+        }
+        let mut child = PollFlags::empty();
+        child.set(PollFlags::IN, !self.state.out.is_full());
+        child.set(PollFlags::OUT, !self.state.inbox.is_empty());
+        if self.master.is_some() && !child.is_empty() {
+            wakes.push((Wake::Child, child));
+        }
+        wakes
+    }
+
+    fn poll_fd(&self, wake: Wake, flags: PollFlags) -> PollFd<'_> {
+        let fd = match wake {
+            Wake::Signals => self.signals.fd(),
+            Wake::News => self.running.news_fd(),
+            Wake::Bell => self.injected.fd(),
+            Wake::User => rustix::stdio::stdin(),
+            Wake::UserOut => self.user.output(),
+            // Waited for only while there is a master.
+            Wake::Child => self.master.as_ref().map_or(self.signals.fd(), AsFd::as_fd),
+        };
+        PollFd::from_borrowed_fd(fd, flags)
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        let suspend = self.state.suspend_at.map(|at| at.saturating_duration_since(Instant::now()));
+        let gap = (self.injected.is_waiting() || self.state.answers > 0).then_some(SEQUENCE_PAUSE);
+        let mode = self.recording.is_some().then_some(MODE_PAUSE);
+        [suspend, gap, mode].into_iter().flatten().min()
+    }
+
+    /// Reads what the user typed.
+    fn read_user(&mut self) {
+        let mut bytes = Vec::with_capacity(TYPED_BYTES_MAX);
+        match rustix::io::read(rustix::stdio::stdin(), rustix::buffer::spare_capacity(&mut bytes)) {
+            Ok(0) => self.end_input(),
+            Ok(_) => {
+                self.state.typed.feed(Instant::now(), &bytes);
+                self.state.last_typed = bytes.last().copied();
+                self.state.inbox.push(Source::Typed, bytes);
+                self.write_child();
+            }
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(_) => self.end_input(),
+        }
+    }
+
+    /// The user's input is over: a terminal has hung up; a pipe has ended, which the child learns as from
+    /// a terminal, by the control character, once more if it stands in a line.
+    fn end_input(&mut self) {
+        self.state.input_ended = true;
+        if self.user.is_terminal() {
+            self.pass_on(Signal::HUP);
+            return;
+        }
+        let settings = self.master.as_ref().and_then(|master| rustix::termios::tcgetattr(master).ok());
+        let end = settings.map_or(END_OF_INPUT, |settings| settings.special_codes[SpecialCodeIndex::VEOF]);
+        let in_line = self.state.last_typed.is_some_and(|byte| byte != b'\n');
+        self.state.inbox.push(Source::Typed, vec![end; 1 + usize::from(in_line)]);
+    }
+
+    /// Puts what others want to say into the child's input, if the user is between two keys.
+    fn queue_injections(&mut self) {
+        if self.state.inbox.is_full() || !self.state.typed.is_between_keys(Instant::now()) {
+            return;
+        }
+        for _ in 0..std::mem::take(&mut self.state.answers) {
+            self.state.inbox.push(Source::Answer, STATUS_ANSWER.to_vec());
+        }
+        if let Some(content) = self.injected.take(self.state.watch.is_bracketed()) {
+            self.state.inbox.push(Source::Injected, content);
+        }
+    }
+
+    fn write_child(&mut self) {
+        let Some(master) = &self.master else { return };
+        while let Some((source, bytes)) = self.state.inbox.drain(master.as_fd()) {
+            let now = self.tap.now();
+            if source == Source::Injected {
+                self.injected.written(bytes.len());
+            }
+            if let Some((recorder, _)) = &mut self.recording {
+                let from = if source == Source::Answer { From::Terminal } else { From::User };
+                recorder.input(now, from, &bytes);
+            }
+            self.tap.add(now, Sight::Input(bytes));
+        }
+    }
+
+    /// Moves output from the child to the user, then shows it to whoever looks.
+    fn read_child(&mut self) -> Filled {
+        let Some(master) = &self.master else { return Filled::Closed };
+        let filled = self.state.out.fill(master.as_fd());
+        if !matches!(filled, Filled::Bytes(_)) {
+            return filled;
+        }
+        self.write_user();
+        let now = self.tap.now();
+        let fresh = self.state.out.fresh();
+        self.tap.output(now, fresh);
+        self.state.watch.feed(fresh);
+        if let Some((recorder, _)) = &mut self.recording {
+            recorder.output(now, fresh);
+        }
+        let queries = self.state.watch.take_queries();
+        self.state.answers += if self.answers_status { queries } else { 0 };
+        assert!(self.fault != Some(Fault::BytePath), "a fault was asked for");
+        filled
+    }
+
+    fn write_user(&mut self) {
+        if let Err(error) = self.state.out.drain(self.user.output()) {
+            // Whoever read us is gone: the child hears of it as if it had written itself.
+            let signal = if error == Errno::PIPE { Signal::PIPE } else { Signal::HUP };
+            self.state.out.discard();
+            self.pass_on(signal);
+            self.master = None;
+        }
+    }
+
+    /// Sends a signal to the child's process group.
+    pub(super) fn pass_on(&self, signal: Signal) {
+        // A group that is gone needs no signal.
+        rustix::process::kill_process_group(self.running.child, signal).ok();
+    }
+
+    /// Takes what is left when the child has ended or stopped. Stops early when somebody wants us to end.
+    pub(super) fn drain(&mut self) {
+        let mut drained = 0;
+        while drained < DRAIN_BYTES_MAX {
+            match self.read_child() {
+                Filled::Bytes(bytes) => drained += bytes,
+                Filled::Full => {}
+                Filled::Dry | Filled::Closed => break,
+            }
+            self.wait_for_user();
+        }
+        self.wait_for_user();
+    }
+
+    fn wait_for_user(&mut self) {
+        while !self.state.out.is_empty() {
+            let mut fds = [
+                PollFd::from_borrowed_fd(self.user.output(), PollFlags::OUT),
+                PollFd::from_borrowed_fd(self.signals.fd(), PollFlags::IN),
+            ];
+            let polled = rustix::event::poll(&mut fds, None);
+            let [_, signals] = fds;
+            let asked_to_end = !signals.revents().is_empty() && self.signals.take().into_iter().any(ends);
+            if asked_to_end || polled.is_err_and(|error| error != Errno::INTR) {
+                return self.state.out.discard();
+            }
+            self.write_user();
+        }
+    }
+
+    fn record_mode(&mut self) {
+        if let Some((recorder, probe)) = &mut self.recording {
+            if let Some(mode) = probe.read() {
+                recorder.mode(self.tap.now(), mode);
+            }
+            recorder.flush();
+        }
+    }
+}
+
+fn ends(signal: Signal) -> bool {
+    matches!(signal, Signal::HUP | Signal::INT | Signal::QUIT | Signal::TERM)
+}

@@ -1,0 +1,131 @@
+//! The user's terminal: raw while the child runs, and as it was before on every way out.
+//!
+//! The settings to go back to are kept in one place for the whole process, so that the end of the wrapper,
+//! its suspension and a panic all put back the same ones, once. Standard output is opened anew where the
+//! system allows it, because `O_NONBLOCK` on the descriptor that the shell shares would outlive us.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::panic::PanicHookInfo;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::termios::{OptionalActions, Termios, Winsize};
+
+/// The size of a terminal that nobody told us.
+const SIZE_DEFAULT: Winsize = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+
+static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
+static LAST_PANIC: Mutex<Option<String>> = Mutex::new(None);
+
+fn lock<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Standard input and output of the wrapper. Dropping it puts the terminal's settings back.
+#[derive(Debug)]
+pub(super) struct UserTerminal {
+    is_terminal: bool,
+    output: Option<OwnedFd>,
+}
+
+impl UserTerminal {
+    /// Looks at the standard streams; changes nothing yet.
+    pub(super) fn open() -> Self {
+        let is_terminal = rustix::termios::isatty(rustix::stdio::stdin());
+        Self { is_terminal, output: reopen_output().ok() }
+    }
+
+    /// Whether standard input is a terminal.
+    pub(super) fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
+    /// The settings that the child's terminal starts with.
+    pub(super) fn settings(&self) -> Option<Termios> {
+        rustix::termios::tcgetattr(rustix::stdio::stdin()).ok().filter(|_| self.is_terminal)
+    }
+
+    /// The size of the terminal on any of the three streams.
+    pub(super) fn size() -> Winsize {
+        let streams = [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()];
+        let mut sizes = streams.into_iter().filter_map(|fd| rustix::termios::tcgetwinsize(fd).ok());
+        sizes.find(|size| size.ws_col > 0 && size.ws_row > 0).unwrap_or(SIZE_DEFAULT)
+    }
+
+    /// Whether bytes may be read and settings changed without being stopped for it.
+    pub(super) fn is_ours(&self) -> bool {
+        if !self.is_terminal {
+            return true;
+        }
+        let group = rustix::termios::tcgetpgrp(rustix::stdio::stdin());
+        group.map_or(true, |group| group == rustix::process::getpgrp())
+    }
+
+    /// Makes the terminal raw, unless it is none, is somebody else's now, or is raw already.
+    pub(super) fn enter_raw(&self) -> io::Result<()> {
+        let mut before = lock(&BEFORE);
+        if !self.is_terminal || !self.is_ours() || before.is_some() {
+            return Ok(());
+        }
+        let settings = rustix::termios::tcgetattr(rustix::stdio::stdin())?;
+        let mut raw = settings.clone();
+        raw.make_raw();
+        rustix::termios::tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &raw)?;
+        *before = Some(settings);
+        Ok(())
+    }
+
+    /// Where the child's output goes.
+    pub(super) fn output(&self) -> BorrowedFd<'_> {
+        match &self.output {
+            Some(output) => output.as_fd(),
+            None => rustix::stdio::stdout(),
+        }
+    }
+}
+
+impl Drop for UserTerminal {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+/// Puts the terminal's settings back, if they were changed and are not back already.
+pub(super) fn restore() {
+    if let Some(settings) = lock(&BEFORE).take() {
+        // A terminal that is gone has no settings.
+        rustix::termios::tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &settings).ok();
+    }
+}
+
+/// Standard output once more, with a description of its own that does not block.
+fn reopen_output() -> rustix::io::Result<OwnedFd> {
+    let stat = rustix::fs::fstat(rustix::stdio::stdout())?;
+    let kind = FileType::from_raw_mode(stat.st_mode);
+    if !matches!(kind, FileType::CharacterDevice | FileType::Fifo) {
+        return Err(rustix::io::Errno::INVAL);
+    }
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    rustix::fs::open("/proc/self/fd/1", flags, Mode::empty())
+}
+
+/// From now on a panic of the byte path puts the terminal back before it is told, and one of another
+/// thread waits to be told by [`take_panic`], because nothing may write over the child's screen.
+pub(super) fn guard_against_panic() {
+    let main = std::thread::current().id();
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic: &PanicHookInfo<'_>| {
+        if std::thread::current().id() == main {
+            restore();
+            tell(panic);
+        } else {
+            *lock(&LAST_PANIC) = Some(panic.to_string());
+        }
+    }));
+}
+
+/// What the last panic beside the byte path said.
+pub(super) fn take_panic() -> Option<String> {
+    lock(&LAST_PANIC).take()
+}

@@ -1,0 +1,140 @@
+//! Two facts in the child's output that the byte path itself needs: whether bracketed paste is on, and
+//! whether the child asks for the status protocol.
+//!
+//! Sequences may be cut anywhere. What is too long to be one of the two is skipped, so memory is fixed.
+
+const ESC: u8 = 0x1b;
+const BEL: u8 = 0x07;
+/// Longest sequence that is looked into.
+const SEQUENCE_BYTES_MAX: usize = 64;
+const STATUS_QUERY: &[u8] = b"7501;?";
+/// The answer to a query of the status protocol: the query itself.
+pub(super) const STATUS_ANSWER: &[u8] = b"\x1b]7501;?\x1b\\";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum State {
+    #[default]
+    Ground,
+    Escape,
+    Csi,
+    Osc,
+    OscEscape,
+}
+
+/// Follows the child's output.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    state: State,
+    sequence: Vec<u8>,
+    bracketed: bool,
+    queries: usize,
+}
+
+impl Watch {
+    /// The child wrote these bytes.
+    pub(super) fn feed(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            if self.state == State::Ground {
+                let Some(at) = bytes.iter().position(|byte| *byte == ESC) else { return };
+                bytes = bytes.get(at..).unwrap_or_default();
+            }
+            let Some((byte, rest)) = bytes.split_first() else { return };
+            self.state = self.step(*byte);
+            bytes = rest;
+        }
+    }
+
+    /// Whether the child has bracketed paste on.
+    pub(super) fn is_bracketed(&self) -> bool {
+        self.bracketed
+    }
+
+    /// How many times the child asked for the status protocol since the last call.
+    pub(super) fn take_queries(&mut self) -> usize {
+        std::mem::take(&mut self.queries)
+    }
+
+    fn step(&mut self, byte: u8) -> State {
+        match (self.state, byte) {
+            (State::Osc, ESC) => State::OscEscape,
+            (State::Osc, BEL) | (State::OscEscape, b'\\') => self.end_osc(),
+            (_, ESC) => State::Escape,
+            (State::Ground, _) => State::Ground,
+            (State::Escape | State::OscEscape, _) => self.after_escape(byte),
+            (State::Csi, 0x40..=0x7e) => self.end_csi(byte),
+            (state @ (State::Csi | State::Osc), _) => self.collect(state, byte),
+        }
+    }
+
+    fn after_escape(&mut self, byte: u8) -> State {
+        self.sequence.clear();
+        match byte {
+            b'[' => State::Csi,
+            b']' => State::Osc,
+            b'c' => {
+                self.bracketed = false;
+                State::Ground
+            }
+            _ => State::Ground,
+        }
+    }
+
+    fn collect(&mut self, state: State, byte: u8) -> State {
+        if self.sequence.len() < SEQUENCE_BYTES_MAX {
+            self.sequence.push(byte);
+        }
+        state
+    }
+
+    fn end_csi(&mut self, last: u8) -> State {
+        let modes = self.sequence.strip_prefix(b"?").filter(|_| matches!(last, b'h' | b'l'));
+        if modes.is_some_and(|modes| modes.split(|byte| *byte == b';').any(|mode| mode == b"2004")) {
+            self.bracketed = last == b'h';
+        }
+        State::Ground
+    }
+
+    fn end_osc(&mut self) -> State {
+        self.queries += usize::from(self.sequence == STATUS_QUERY);
+        State::Ground
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(bytes: &[u8], bracketed: bool, queries: usize) {
+        for cut in 0..=bytes.len() {
+            let mut watch = Watch::default();
+            watch.feed(&bytes[..cut]);
+            watch.feed(&bytes[cut..]);
+            let found = (watch.is_bracketed(), watch.take_queries());
+            assert_eq!(found, (bracketed, queries), "{} cut at {cut}", bytes.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn both_facts_are_seen_wherever_the_bytes_are_cut() {
+        check(b"plain", false, 0);
+        check(b"\x1b[?2004h$ ", true, 0);
+        check(b"\x1b[?25;2004h", true, 0);
+        check(b"\x1b[?2004h\x1b[?2004l", false, 0);
+        check(b"\x1b[?2004h\x1bc", false, 0);
+        check(b"\x1b[2004h\x1b[?12004h", false, 0);
+        check(b"\x1b]7501;?\x1b\\", false, 1);
+        check(b"\x1b]7501;?\x07\x1b]7501;?\x07", false, 2);
+        check(b"\x1b]7501;state=idle\x1b\\", false, 0);
+        check(b"\x1b]0;title\x1b[?2004h", true, 0);
+    }
+
+    #[test]
+    fn a_string_without_end_takes_no_memory() {
+        let mut watch = Watch::default();
+        watch.feed(b"\x1b]");
+        watch.feed(&vec![b'x'; 1 << 20]);
+        assert!(watch.sequence.len() <= SEQUENCE_BYTES_MAX);
+        watch.feed(b"\x1b\\\x1b[?2004h");
+        assert!(watch.is_bracketed());
+    }
+}

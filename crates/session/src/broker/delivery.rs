@@ -1,0 +1,106 @@
+//! From the relay buffer to a sink: which fields it needs, and in which order what is refused.
+//!
+//! Unknown sink, missing field, unknown session, empty buffer, gone session: in this order, so that a
+//! request that can never work is refused the same way whatever was captured.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use turnkeep_types::broker::{Deliver, Inject, Paste, Reason, Refusal};
+
+use super::effect::{Delivery, Effect};
+use super::ring::KeptTurn;
+use super::{Broker, Decided, Step};
+
+/// Where a turn can go.
+enum Sink {
+    Inject,
+    Clipboard,
+    File,
+    Store,
+    Node,
+}
+
+impl Sink {
+    fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "inject" => Self::Inject,
+            "clipboard" => Self::Clipboard,
+            "file" => Self::File,
+            "store" => Self::Store,
+            "node" => Self::Node,
+            _ => return None,
+        })
+    }
+}
+
+impl Broker {
+    /// Hands the relay buffer to a sink.
+    pub(super) fn deliver(&self, deliver: Deliver) -> Decided {
+        let unknown = || Refusal::new(Reason::UnknownSink, format!("there is no sink `{}`", deliver.sink));
+        let sink = Sink::from_name(&deliver.sink).ok_or_else(unknown)?;
+        let Deliver { session, path, run, node, raw, bracketed, .. } = deliver;
+        let effect = match sink {
+            Sink::Inject => {
+                let session = need("session", session)?;
+                return self.inject(&Paste { session, raw, bracketed });
+            }
+            Sink::Clipboard => Effect::Clipboard(self.delivery(raw)?),
+            Sink::File => {
+                let path = file_path(need("path", path)?)?;
+                Effect::File { path, delivery: self.delivery(raw)? }
+            }
+            Sink::Store => Effect::Store(self.delivery(raw)?),
+            Sink::Node => {
+                let (run, node) = (need("run", run)?, need("node", node)?);
+                Effect::Node { run, node, delivery: self.delivery(raw)? }
+            }
+        };
+        Ok(Step::Effect(Box::new(effect)))
+    }
+
+    /// Injects the relay buffer into a session.
+    pub(super) fn inject(&self, paste: &Paste) -> Decided {
+        let owner = self.table.owner(&paste.session).ok_or(Reason::SessionNotFound)?;
+        let turn = self.relayed()?;
+        let to = owner.ok_or(Reason::SessionDisconnected)?;
+        let content = bytes_of(turn, paste.raw)?;
+        if paste.bracketed && ends_paste(&content) {
+            let detail = "the content holds the end of a bracketed paste: what follows it would be typed";
+            return Err(Refusal::new(Reason::UnsafeContent, detail));
+        }
+        let inject = Inject { content, bracketed: paste.bracketed };
+        Ok(Step::Effect(Box::new(Effect::Inject { to, inject })))
+    }
+
+    fn relayed(&self) -> Result<&Arc<KeptTurn>, Refusal> {
+        self.relay.as_ref().ok_or_else(|| Reason::BufferEmpty.into())
+    }
+
+    fn delivery(&self, raw: bool) -> Result<Delivery, Refusal> {
+        let turn = self.relayed()?;
+        Ok(Delivery { bytes: bytes_of(turn, raw)?, turn: turn.found(false) })
+    }
+}
+
+fn need(field: &str, value: Option<String>) -> Result<String, Refusal> {
+    value.ok_or_else(|| Refusal::new(Reason::MissingField, format!("`{field}` is missing")))
+}
+
+fn bytes_of(turn: &KeptTurn, raw: bool) -> Result<Bytes, Refusal> {
+    if raw { turn.raw.clone().ok_or_else(|| Reason::NoRaw.into()) } else { Ok(turn.content.clone()) }
+}
+
+fn file_path(path: String) -> Result<PathBuf, Refusal> {
+    if path.starts_with('/') && !path.contains('\0') {
+        return Ok(path.into());
+    }
+    Err(Refusal::new(Reason::BadPath, "the path of a file is absolute"))
+}
+
+/// Whether a terminal would take some of these bytes for the end of a bracketed paste.
+fn ends_paste(content: &[u8]) -> bool {
+    let holds = |end: &[u8]| content.windows(end.len()).any(|window| window == end);
+    holds(b"\x1b[201~") || holds(b"\x9b201~")
+}

@@ -1,0 +1,100 @@
+//! One session: who wraps it, what its agent does, its ring and its counter.
+
+use std::sync::Arc;
+
+use turnkeep_types::Timestamp;
+use turnkeep_types::broker::{AgentState, Reason, Refusal, Register, SessionId, SessionInfo, StateChange};
+
+use super::effect::ConnId;
+use super::ring::{Label, Ring};
+
+/// A name, a preset, a signal: what a table of sessions shows.
+const NAME_BYTES_MAX: usize = 256;
+
+/// A registered session, or one that has gone and lingers.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) label: Arc<Label>,
+    /// The wrapper's connection; none when the session has gone.
+    pub(super) owner: Option<ConnId>,
+    pub(super) ring: Ring,
+    /// The last sequence number that was given; never goes back, not even over a new registration.
+    pub(super) last_seq: u64,
+    /// Since when the state is what it is, or the session is gone.
+    pub(super) since: Timestamp,
+    state: Option<AgentState>,
+    signal: Option<String>,
+    pid: u32,
+    child_pid: Option<u32>,
+}
+
+impl Session {
+    /// A session that nobody has registered before.
+    pub(super) fn new(now: Timestamp, id: SessionId) -> Self {
+        Self {
+            label: Arc::new(Label { session: id, name: None, preset: None }),
+            owner: None,
+            ring: Ring::default(),
+            last_seq: 0,
+            since: now,
+            state: None,
+            signal: None,
+            pid: 0,
+            child_pid: None,
+        }
+    }
+
+    /// Takes a registration. The ring and the counter stay.
+    pub(super) fn register(&mut self, now: Timestamp, conn: ConnId, register: Register) {
+        let session = self.label.session.clone();
+        self.label = Arc::new(Label { session, name: register.name, preset: register.preset });
+        self.owner = Some(conn);
+        self.since = now;
+        self.state = None;
+        self.signal = None;
+        self.pid = register.pid;
+        self.child_pid = register.child_pid;
+    }
+
+    pub(super) fn set_state(&mut self, change: StateChange) {
+        self.state = Some(change.state);
+        self.since = change.since;
+        self.signal = change.signal.or_else(|| self.signal.take());
+    }
+
+    pub(super) fn leave(&mut self, now: Timestamp) {
+        self.owner = None;
+        self.since = now;
+    }
+
+    pub(super) fn info(&self) -> SessionInfo {
+        let latest = self.ring.latest();
+        SessionInfo {
+            session: self.label.session.to_string(),
+            pid: self.pid,
+            has_turn: latest.is_some(),
+            name: self.label.name.clone(),
+            preset: self.label.preset.clone(),
+            child_pid: self.child_pid,
+            state: self.state,
+            since: Some(self.since),
+            signal: self.signal.clone(),
+            turns: u32::try_from(self.ring.len()).unwrap_or(u32::MAX),
+            last_turn_at: latest.map(|turn| turn.info.timestamp),
+            connected: self.owner.is_some(),
+        }
+    }
+}
+
+/// Refuses names that would make a list of sessions too long for a message.
+pub(super) fn check_names<'a>(
+    names: impl IntoIterator<Item = (&'static str, Option<&'a str>)>,
+) -> Result<(), Refusal> {
+    for (field, name) in names {
+        if name.is_some_and(|name| name.len() > NAME_BYTES_MAX) {
+            let detail = format!("`{field}` is longer than {NAME_BYTES_MAX} bytes");
+            return Err(Refusal::new(Reason::BadField, detail));
+        }
+    }
+    Ok(())
+}

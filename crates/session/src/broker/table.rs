@@ -1,0 +1,184 @@
+//! The table of sessions: who may do what to which, how much they hold together, and when they are forgotten.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use turnkeep_types::Timestamp;
+use turnkeep_types::broker::{
+    BadSessionId, CompletedTurn, Reason, Refusal, Register, Reply, SessionId, SessionInfo, StateChange,
+    TurnInfo,
+};
+
+use super::effect::ConnId;
+use super::ring::{KeptTurn, Ring};
+use super::session::{Session, check_names};
+use super::settings::Settings;
+
+/// All sessions, those that linger included.
+#[derive(Debug)]
+pub(super) struct Table {
+    settings: Settings,
+    sessions: BTreeMap<SessionId, Session>,
+    held_bytes: usize,
+    /// No session is to be forgotten before; none when none has gone.
+    next_expiry: Option<Timestamp>,
+}
+
+impl Table {
+    pub(super) fn new(settings: Settings) -> Self {
+        Self { settings, sessions: BTreeMap::new(), held_bytes: 0, next_expiry: None }
+    }
+
+    pub(super) fn held_bytes(&self) -> usize {
+        self.held_bytes
+    }
+
+    /// A session's owner: none when there is no such session, none inside when it has gone.
+    pub(super) fn owner(&self, session: &str) -> Option<Option<ConnId>> {
+        self.sessions.get(session).map(|session| session.owner)
+    }
+
+    pub(super) fn ring(&self, session: &str) -> Result<&Ring, Refusal> {
+        let session = self.sessions.get(session).ok_or(Reason::SessionNotFound)?;
+        Ok(&session.ring)
+    }
+
+    /// A turn by its id; an id that cannot be one names a turn as little as one that is gone.
+    pub(super) fn turn(&self, turn_id: &str) -> Result<Arc<KeptTurn>, Refusal> {
+        let found = turn_id.rsplit_once(':').and_then(|(session, seq)| {
+            let turn = self.sessions.get(session)?.ring.find(seq.parse().ok()?)?;
+            (turn.info.turn_id == turn_id).then_some(turn)
+        });
+        found.ok_or_else(|| Reason::TurnNotFound.into())
+    }
+
+    pub(super) fn list(&self, gone: bool) -> Vec<SessionInfo> {
+        let listed = self.sessions.values().filter(|session| gone || session.owner.is_some());
+        listed.map(Session::info).collect()
+    }
+
+    /// Registers a session, or one that has gone again.
+    pub(super) fn register(
+        &mut self,
+        now: Timestamp,
+        conn: ConnId,
+        register: Register,
+    ) -> Result<SessionId, Refusal> {
+        let id: SessionId = register
+            .session
+            .parse()
+            .map_err(|error: BadSessionId| Refusal::new(Reason::BadField, format!("`session` is {error}")))?;
+        check_names([("name", register.name.as_deref()), ("preset", register.preset.as_deref())])?;
+        match self.sessions.get(id.as_str()) {
+            Some(session) if session.owner.is_some() => return Err(Reason::DuplicateSession.into()),
+            Some(_) => {}
+            None => self.make_room()?,
+        }
+        let session = self.sessions.entry(id.clone()).or_insert_with(|| Session::new(now, id.clone()));
+        session.register(now, conn, register);
+        Ok(id)
+    }
+
+    /// Makes room for one more session, at the cost of the one that has been gone for longest.
+    fn make_room(&mut self) -> Result<(), Refusal> {
+        if self.sessions.len() < self.settings.sessions_max {
+            return Ok(());
+        }
+        let gone = self.sessions.iter().filter(|(_, session)| session.owner.is_none());
+        let oldest = gone.min_by_key(|(_, session)| session.since).map(|(id, _)| id.clone());
+        let oldest = oldest.ok_or_else(|| Refusal::new(Reason::Busy, "too many sessions"))?;
+        self.forget(&oldest);
+        Ok(())
+    }
+
+    fn forget(&mut self, id: &SessionId) {
+        if let Some(session) = self.sessions.remove(id) {
+            self.held_bytes -= session.ring.bytes();
+        }
+    }
+
+    /// A session's wrapper has gone.
+    pub(super) fn leave(&mut self, now: Timestamp, session: &str) {
+        let Some(session) = self.sessions.get_mut(session) else { return };
+        session.leave(now);
+        let expiry = expiry(&self.settings, session);
+        self.next_expiry = Some(self.next_expiry.map_or(expiry, |next| next.min(expiry)));
+    }
+
+    /// Forgets what has been gone for long enough.
+    pub(super) fn expire(&mut self, now: Timestamp) {
+        if self.next_expiry.is_none_or(|next| now < next) {
+            return;
+        }
+        let settings = self.settings;
+        let gone = |session: &&Session| session.owner.is_none();
+        let is_over = |session: &&Session| gone(session) && expiry(&settings, session) <= now;
+        let over: Vec<SessionId> =
+            self.sessions.values().filter(is_over).map(|session| session.label.session.clone()).collect();
+        for id in &over {
+            self.forget(id);
+        }
+        let left = self.sessions.values().filter(gone);
+        self.next_expiry = left.map(|session| expiry(&settings, session)).min();
+    }
+
+    /// The session, if this connection registered it.
+    fn own(&mut self, conn: ConnId, session: &str) -> Result<&mut Session, Refusal> {
+        let session = self.sessions.get_mut(session).ok_or(Reason::SessionNotFound)?;
+        if session.owner == Some(conn) { Ok(session) } else { Err(Reason::NotOwner.into()) }
+    }
+
+    pub(super) fn set_state(&mut self, conn: ConnId, change: StateChange) -> Result<Reply, Refusal> {
+        check_names([("signal", change.signal.as_deref())])?;
+        self.own(conn, &change.session)?.set_state(change);
+        Ok(Reply::Done)
+    }
+
+    /// Keeps a completed turn. A sequence number that was given before names the turn that it was given to.
+    pub(super) fn complete(
+        &mut self,
+        now: Timestamp,
+        conn: ConnId,
+        turn: CompletedTurn,
+    ) -> Result<Reply, Refusal> {
+        check_names([("text_source", turn.text_source.as_deref())])?;
+        let Settings { ring_turns_max, turn_bytes_max, .. } = self.settings;
+        let session = self.own(conn, &turn.session)?;
+        let next = session.last_seq.checked_add(1);
+        let seq = turn.seq.or(next).filter(|seq| *seq > 0);
+        let seq = seq.ok_or_else(|| Refusal::new(Reason::BadField, "`seq` counts from 1"))?;
+        let turn_id = format!("{}:{seq}", session.label.session);
+        if seq <= session.last_seq {
+            return Ok(Reply::Kept { turn_id });
+        }
+        session.last_seq = seq;
+        let timestamp = turn.timestamp.unwrap_or(now);
+        let info = TurnInfo { turn_id: turn_id.clone(), timestamp, ..TurnInfo::default() };
+        let kept = KeptTurn::new(info, seq, Arc::clone(&session.label), turn, turn_bytes_max);
+        let before = session.ring.bytes();
+        session.ring.push(kept, ring_turns_max);
+        let (after, id) = (session.ring.bytes(), session.label.session.clone());
+        self.held_bytes = self.held_bytes - before + after;
+        self.shed(&id);
+        Ok(Reply::Kept { turn_id })
+    }
+
+    /// Drops the oldest turns of the largest rings until all fit; never the one that `newest` just got.
+    fn shed(&mut self, newest: &SessionId) {
+        while self.held_bytes > self.settings.memory_bytes_max {
+            let can_shed =
+                |session: &&mut Session| session.ring.len() > usize::from(session.label.session == *newest);
+            let candidates = self.sessions.values_mut().filter(can_shed);
+            let Some(session) = candidates.max_by_key(|session| session.ring.bytes()) else { return };
+            let before = session.ring.bytes();
+            session.ring.evict();
+            self.held_bytes -= before - session.ring.bytes();
+        }
+    }
+}
+
+/// When a session that has gone is forgotten.
+fn expiry(settings: &Settings, session: &Session) -> Timestamp {
+    let linger = u64::try_from(settings.linger.as_millis()).unwrap_or(u64::MAX);
+    Timestamp(session.since.0.saturating_add(linger))
+}

@@ -1,0 +1,145 @@
+//! Why the broker refuses: one closed list of words.
+
+use std::fmt;
+
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $name:ident = $word:literal,)*) => {
+        /// Why the broker refuses. Programs compare the word.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Reason {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Reason {
+            /// Every reason.
+            pub const ALL: &[Self] = &[$(Self::$name),*];
+
+            /// The word on the wire.
+            pub const fn word(self) -> &'static str {
+                match self {
+                    $(Self::$name => $word,)*
+                }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// Something was said before hello. Closes the connection.
+    HelloRequired = "hello_required",
+    /// Hello was said twice.
+    HelloRepeated = "hello_repeated",
+    /// A version that is not spoken here. Closes the connection.
+    VersionMismatch = "version_mismatch",
+    /// A message that is not a MessagePack map with a `type` and an `id`. Closes the connection.
+    Malformed = "malformed",
+    /// A message over the limit. Closes the connection.
+    PayloadTooLarge = "payload_too_large",
+    /// No message has this type.
+    UnknownType = "unknown_type",
+    /// A field that is needed is not there.
+    MissingField = "missing_field",
+    /// A field that has the wrong kind, or a value that it cannot have.
+    BadField = "bad_field",
+    /// The session is registered and its wrapper is connected.
+    DuplicateSession = "duplicate_session",
+    /// This connection has registered another session.
+    AlreadyRegistered = "already_registered",
+    /// The session belongs to another connection.
+    NotOwner = "not_owner",
+    /// Only wrappers may ask this.
+    WrongRole = "wrong_role",
+    /// No such session.
+    SessionNotFound = "session_not_found",
+    /// The session's wrapper has gone.
+    SessionDisconnected = "session_disconnected",
+    /// The session has completed no turn.
+    NoTurn = "no_turn",
+    /// No such turn, or no longer.
+    TurnNotFound = "turn_not_found",
+    /// Nothing was captured yet.
+    BufferEmpty = "buffer_empty",
+    /// No sink has this name.
+    UnknownSink = "unknown_sink",
+    /// Not an absolute path, or not that of a regular file.
+    BadPath = "bad_path",
+    /// The raw bytes of the turn were not kept.
+    NoRaw = "no_raw",
+    /// The content holds the end of a bracketed paste and was to be framed as one.
+    UnsafeContent = "unsafe_content",
+    /// Too much is waiting; try again.
+    Busy = "busy",
+    /// There is no clipboard here.
+    NoClipboard = "no_clipboard",
+    /// There is no turn store within reach.
+    NoStore = "no_store",
+    /// There is no runtime here.
+    NoRuntime = "no_runtime",
+    /// The sink could not take it.
+    SinkFailed = "sink_failed",
+    /// Another user's process.
+    NotPermitted = "not_permitted",
+    /// A reason that this version does not know, or our own fault.
+    Internal = "internal",
+}
+
+impl Reason {
+    /// The reason with this word, if there is one.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|reason| reason.word() == word)
+    }
+
+    /// Whether the connection ends after it.
+    pub const fn closes(self) -> bool {
+        matches!(
+            self,
+            Self::HelloRequired
+                | Self::VersionMismatch
+                | Self::Malformed
+                | Self::PayloadTooLarge
+                | Self::NotPermitted
+        )
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// A refusal: the reason for programs and, where there is more to say, a text for people.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}{}", detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default())]
+pub struct Refusal {
+    /// The reason.
+    pub reason: Reason,
+    /// What happened, for people.
+    pub detail: Option<String>,
+}
+
+impl Refusal {
+    /// A refusal with a text for people.
+    pub fn new(reason: Reason, detail: impl Into<String>) -> Self {
+        Self { reason, detail: Some(detail.into()) }
+    }
+}
+
+impl From<Reason> for Refusal {
+    fn from(reason: Reason) -> Self {
+        Self { reason, detail: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_has_a_word_of_its_own() {
+        for reason in Reason::ALL {
+            assert_eq!(Reason::from_word(reason.word()), Some(*reason));
+        }
+        assert_eq!(Reason::from_word("no_such_word"), None);
+    }
+}

@@ -1,0 +1,206 @@
+//! What wrappers and clients ask.
+
+use bytes::Bytes;
+
+use super::Refusal;
+use crate::Timestamp;
+
+/// Who is on the other end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// A wrapper, which owns a session.
+    Wrapper,
+    /// Anybody else: the command line, hotkeys, a user interface.
+    Client,
+}
+
+/// The first message of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hello {
+    /// The version that the peer speaks.
+    pub version: u64,
+    /// What the peer is.
+    pub role: Role,
+}
+
+/// A request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    /// Opens the conversation.
+    Hello(Hello),
+    /// Wrapper: announces its session.
+    Register(Register),
+    /// Wrapper: a turn is complete.
+    TurnCompleted(Box<CompletedTurn>),
+    /// Wrapper: what the agent does now.
+    State(StateChange),
+    /// Wrapper: its session ends.
+    Deregister {
+        /// The session.
+        session: String,
+    },
+    /// Which sessions there are.
+    ListSessions {
+        /// Also those whose wrapper has gone and whose turns are still kept.
+        gone: bool,
+    },
+    /// Takes a session's latest turn into the relay buffer.
+    Capture {
+        /// The session.
+        session: String,
+    },
+    /// Takes any turn that is still kept into the relay buffer.
+    CaptureById {
+        /// The turn.
+        turn_id: String,
+    },
+    /// Injects the relay buffer into a session.
+    Paste(Paste),
+    /// Reads a turn.
+    GetTurn(GetTurn),
+    /// The turns of a session, newest first.
+    ListTurns {
+        /// The session.
+        session: String,
+        /// At most so many; all when none.
+        limit: Option<u32>,
+    },
+    /// Hands the relay buffer to a sink.
+    Deliver(Deliver),
+}
+
+/// A message that could be read but is no request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadRequest {
+    /// Whether it was meant as a hello, which is answered in its own form.
+    pub hello: bool,
+    /// What is wrong with it.
+    pub refusal: Refusal,
+}
+
+/// A session, as its wrapper announces it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Register {
+    /// The session's id.
+    pub session: String,
+    /// The wrapper's process.
+    pub pid: u32,
+    /// The prompt pattern; empty for a profile that has none.
+    pub pattern: String,
+    /// What the person calls it.
+    pub name: Option<String>,
+    /// The profile in use.
+    pub preset: Option<String>,
+    /// The wrapped process.
+    pub child_pid: Option<u32>,
+}
+
+/// A completed turn, as its wrapper found it.
+#[expect(clippy::struct_excessive_bools, reason = "four independent facts, each a field of the message")]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CompletedTurn {
+    /// The session.
+    pub session: String,
+    /// The content, byte for byte.
+    pub content: Bytes,
+    /// Whether the user interrupted it.
+    pub interrupted: bool,
+    /// The readable text, where the wrapper knows it.
+    pub text: Option<String>,
+    /// The terminal bytes of the turn, where the wrapper was told to keep them.
+    pub raw: Option<Bytes>,
+    /// Whether the wrapper has cut `content` already.
+    pub truncated: bool,
+    /// Whether the wrapper has cut `raw` already.
+    pub raw_truncated: bool,
+    /// The wrapper's own number of the turn, from 1 on.
+    pub seq: Option<u64>,
+    /// When it was completed; now when none.
+    pub timestamp: Option<Timestamp>,
+    /// Whether something of it was missed.
+    pub incomplete: bool,
+    /// Where the text comes from: `stream`, `screen` or `hook`.
+    pub text_source: Option<String>,
+}
+
+/// What an agent does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgentState {
+    /// It works on a turn.
+    Working,
+    /// It waits for an answer inside a turn.
+    Blocked,
+    /// It waits for input.
+    Ready,
+}
+
+impl AgentState {
+    /// Every state.
+    pub const ALL: [Self; 3] = [Self::Working, Self::Blocked, Self::Ready];
+
+    /// The word on the wire.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Working => "working",
+            Self::Blocked => "blocked",
+            Self::Ready => "ready",
+        }
+    }
+
+    /// The state with this word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.word() == word)
+    }
+}
+
+/// A change of what an agent does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateChange {
+    /// The session.
+    pub session: String,
+    /// What it does now.
+    pub state: AgentState,
+    /// Since when.
+    pub since: Timestamp,
+    /// The signal by which the wrapper knows, such as `title`.
+    pub signal: Option<String>,
+}
+
+/// Injects the relay buffer into a session's terminal.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Paste {
+    /// The session.
+    pub session: String,
+    /// The raw terminal bytes instead of the content.
+    pub raw: bool,
+    /// Framed as a bracketed paste where the program asked for that.
+    pub bracketed: bool,
+}
+
+/// Reads a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct GetTurn {
+    /// The turn.
+    pub turn_id: String,
+    /// With the raw terminal bytes, where they were kept, instead of the text.
+    pub raw: bool,
+}
+
+/// Hands the relay buffer to a sink. Which fields a sink needs is the broker's to check.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Deliver {
+    /// The sink's name.
+    pub sink: String,
+    /// `inject`: the session.
+    pub session: Option<String>,
+    /// `file`: where to.
+    pub path: Option<String>,
+    /// `node`: the run.
+    pub run: Option<String>,
+    /// `node`: the node.
+    pub node: Option<String>,
+    /// The raw terminal bytes instead of the content.
+    pub raw: bool,
+    /// `inject`: framed as a bracketed paste where the program asked for that.
+    pub bracketed: bool,
+}

@@ -1,0 +1,144 @@
+//! The fields of one message: a map with text keys, each value still unread.
+
+use bytes::Bytes;
+use turnkeep_types::Timestamp;
+use turnkeep_types::broker::{Reason, Refusal, TEXT_BYTES_MAX};
+
+use super::unpack::{Unpacker, Value};
+
+/// More fields than any message has, with room for those of later versions.
+const FIELDS_MAX: u32 = 256;
+
+/// Bytes that are no message at all: not one MessagePack map with text keys, `type` and `id`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a message: expected one MessagePack map with text keys, `type` and `id`")]
+pub struct Malformed;
+
+/// A field that is not what its message needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BadField {
+    Missing(&'static str),
+    Wrong(&'static str),
+}
+
+impl From<BadField> for Refusal {
+    fn from(bad: BadField) -> Self {
+        match bad {
+            BadField::Missing(name) => Self::new(Reason::MissingField, format!("`{name}` is missing")),
+            BadField::Wrong(name) => {
+                Self::new(Reason::BadField, format!("`{name}` has a value that it cannot have"))
+            }
+        }
+    }
+}
+
+/// The fields of a message or of one of its inner maps.
+#[derive(Debug)]
+pub(super) struct Fields<'a>(Vec<(&'a str, &'a [u8])>);
+
+impl<'a> Fields<'a> {
+    /// Reads a map that takes all of `bytes`.
+    pub(super) fn read(bytes: &'a [u8]) -> Result<Self, Malformed> {
+        let mut unpacker = Unpacker(bytes);
+        let count = match unpacker.value() {
+            Some(Value::Map(count)) if count <= FIELDS_MAX => count,
+            _ => return Err(Malformed),
+        };
+        let mut fields = Vec::new();
+        for _ in 0..count {
+            let Some(Value::Text(key)) = unpacker.value() else { return Err(Malformed) };
+            let key = std::str::from_utf8(key).map_err(|_| Malformed)?;
+            fields.push((key, unpacker.whole().ok_or(Malformed)?));
+        }
+        if unpacker.0.is_empty() { Ok(Self(fields)) } else { Err(Malformed) }
+    }
+
+    /// The bytes of a field's value; a key that stands twice counts as it stands last.
+    fn find(&self, name: &str) -> Option<&'a [u8]> {
+        self.0.iter().rev().find(|(key, _)| *key == name).map(|(_, value)| *value)
+    }
+
+    fn value(&self, name: &str) -> Option<Value<'a>> {
+        let value = self.find(name).and_then(|bytes| Unpacker(bytes).value());
+        value.filter(|value| *value != Value::Nil)
+    }
+
+    /// A text of any length.
+    pub(super) fn long_text(&self, name: &'static str) -> Result<Option<&'a str>, BadField> {
+        match self.value(name) {
+            None => Ok(None),
+            Some(Value::Text(text)) => std::str::from_utf8(text).map(Some).map_err(|_| BadField::Wrong(name)),
+            Some(_) => Err(BadField::Wrong(name)),
+        }
+    }
+
+    /// A text that is a name, a path or a pattern.
+    pub(super) fn text(&self, name: &'static str) -> Result<Option<String>, BadField> {
+        match self.long_text(name)? {
+            Some(text) if text.len() > TEXT_BYTES_MAX => Err(BadField::Wrong(name)),
+            text => Ok(text.map(str::to_owned)),
+        }
+    }
+
+    pub(super) fn number(&self, name: &'static str) -> Result<Option<u64>, BadField> {
+        match self.value(name) {
+            None => Ok(None),
+            Some(Value::Number(number)) => Ok(Some(number)),
+            Some(_) => Err(BadField::Wrong(name)),
+        }
+    }
+
+    pub(super) fn small(&self, name: &'static str) -> Result<Option<u32>, BadField> {
+        let narrow = |number| u32::try_from(number).map_err(|_| BadField::Wrong(name));
+        self.number(name)?.map(narrow).transpose()
+    }
+
+    pub(super) fn time(&self, name: &'static str) -> Result<Option<Timestamp>, BadField> {
+        Ok(self.number(name)?.map(Timestamp))
+    }
+
+    /// A flag; absent means not set.
+    pub(super) fn flag(&self, name: &'static str) -> Result<bool, BadField> {
+        Ok(self.flag_or_none(name)?.unwrap_or_default())
+    }
+
+    pub(super) fn flag_or_none(&self, name: &'static str) -> Result<Option<bool>, BadField> {
+        match self.value(name) {
+            None => Ok(None),
+            Some(Value::Flag(flag)) => Ok(Some(flag)),
+            Some(_) => Err(BadField::Wrong(name)),
+        }
+    }
+
+    /// Bytes, copied: what is kept must not hold the rest of the message.
+    pub(super) fn binary(&self, name: &'static str) -> Result<Option<Bytes>, BadField> {
+        match self.value(name) {
+            None => Ok(None),
+            Some(Value::Binary(bytes)) => Ok(Some(Bytes::copy_from_slice(bytes))),
+            Some(_) => Err(BadField::Wrong(name)),
+        }
+    }
+
+    /// A list of maps, each read by `each`; none when the field is absent.
+    pub(super) fn maps<T>(
+        &self,
+        name: &'static str,
+        each: fn(&Fields<'_>) -> Result<T, BadField>,
+    ) -> Result<Option<Vec<T>>, BadField> {
+        let Some(bytes) = self.find(name) else { return Ok(None) };
+        let mut unpacker = Unpacker(bytes);
+        let Some(Value::Array(count)) = unpacker.value() else { return Err(BadField::Wrong(name)) };
+        let mut items = Vec::new();
+        for _ in 0..count {
+            let item = unpacker.whole().ok_or(BadField::Wrong(name))?;
+            let fields = Fields::read(item).map_err(|_| BadField::Wrong(name))?;
+            items.push(each(&fields)?);
+        }
+        Ok(Some(items))
+    }
+}
+
+/// The value of a field that must be there.
+pub(super) fn need<T>(name: &'static str, value: Result<Option<T>, BadField>) -> Result<T, BadField> {
+    value?.ok_or(BadField::Missing(name))
+}

@@ -1,0 +1,76 @@
+//! Frames: a length and that many bytes.
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use turnkeep_types::broker::FRAME_BYTES_MAX;
+
+/// Bytes of the length before a body.
+pub const HEADER_BYTES: usize = 4;
+
+/// A frame that declares more than a message may have. The stream cannot go on after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a message of {bytes} bytes is over the limit of {FRAME_BYTES_MAX}")]
+pub struct FrameTooLong {
+    /// What it declares.
+    pub bytes: usize,
+}
+
+/// The length that the frame at the front declares; none while its header is not whole.
+pub fn declared(buffer: &[u8]) -> Result<Option<usize>, FrameTooLong> {
+    let Some(mut header) = buffer.get(..HEADER_BYTES) else { return Ok(None) };
+    let bytes = header.get_u32() as usize;
+    if bytes > FRAME_BYTES_MAX { Err(FrameTooLong { bytes }) } else { Ok(Some(bytes)) }
+}
+
+/// Takes the first whole frame's body from a buffer that bytes are read into.
+pub fn next_frame(buffer: &mut BytesMut) -> Result<Option<BytesMut>, FrameTooLong> {
+    let Some(bytes) = declared(buffer)? else { return Ok(None) };
+    if buffer.len() < HEADER_BYTES + bytes {
+        return Ok(None);
+    }
+    buffer.advance(HEADER_BYTES);
+    Ok(Some(buffer.split_to(bytes)))
+}
+
+/// Fills in the length of a frame whose body was written after four bytes of room.
+pub fn seal(mut frame: Vec<u8>) -> Result<Bytes, FrameTooLong> {
+    let bytes = frame.len().saturating_sub(HEADER_BYTES);
+    let length = u32::try_from(bytes).ok().filter(|_| bytes <= FRAME_BYTES_MAX);
+    let (Some(length), Some(mut header)) = (length, frame.get_mut(..HEADER_BYTES)) else {
+        return Err(FrameTooLong { bytes });
+    };
+    header.put_u32(length);
+    Ok(frame.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_found_however_they_are_cut() {
+        let one = seal(b"\0\0\0\0one".to_vec()).unwrap();
+        let none = seal(b"\0\0\0\0".to_vec()).unwrap();
+        let stream = [&one[..], &none, &one].concat();
+        for step in 1..=stream.len() {
+            let mut buffer = BytesMut::new();
+            let mut found = Vec::new();
+            for chunk in stream.chunks(step) {
+                buffer.extend_from_slice(chunk);
+                while let Some(body) = next_frame(&mut buffer).unwrap() {
+                    found.push(body);
+                }
+            }
+            assert_eq!(found, [&b"one"[..], b"", b"one"], "{step}");
+        }
+    }
+
+    #[test]
+    fn a_length_over_the_limit_is_refused_before_its_bytes_come() {
+        let mut buffer = BytesMut::from(&[1, 0, 0, 1][..]);
+        assert_eq!(next_frame(&mut buffer), Err(FrameTooLong { bytes: FRAME_BYTES_MAX + 1 }));
+        let mut buffer = BytesMut::from(&[1, 0, 0, 0][..]);
+        assert_eq!(next_frame(&mut buffer), Ok(None));
+        assert!(seal(vec![0; HEADER_BYTES + FRAME_BYTES_MAX]).is_ok());
+        assert!(seal(vec![0; HEADER_BYTES + FRAME_BYTES_MAX + 1]).is_err());
+    }
+}

@@ -1,0 +1,228 @@
+//! Requests. The dispatcher has one line per type; what a field may be is decided beside it.
+
+use bytes::Bytes;
+use turnkeep_types::broker::{
+    AgentState, BadRequest, CompletedTurn, Deliver, GetTurn, Hello, Paste, Reason, Refusal, Register,
+    Request, Role, StateChange,
+};
+
+use super::fields::{BadField, Fields, Malformed, need};
+use super::frame::{FrameTooLong, HEADER_BYTES, seal};
+use super::pack::MapWriter;
+
+/// A message that arrived: its id and the request, or why it is none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Incoming {
+    /// The id that its answer carries.
+    pub id: u32,
+    /// The request.
+    pub request: Result<Request, BadRequest>,
+}
+
+/// Reads a request from a frame's body.
+pub fn decode_request(body: &[u8]) -> Result<Incoming, Malformed> {
+    let fields = Fields::read(body)?;
+    let kind = fields.text("type").ok().flatten().ok_or(Malformed)?;
+    let id = fields.small("id").ok().flatten().ok_or(Malformed)?;
+    let request = by_type(&kind, &fields);
+    let request = request.map_err(|refusal| BadRequest { hello: kind == "hello", refusal });
+    Ok(Incoming { id, request })
+}
+
+fn by_type(kind: &str, fields: &Fields<'_>) -> Result<Request, Refusal> {
+    let request = match kind {
+        "hello" => hello(fields).map(Request::Hello),
+        "register" => register(fields).map(Request::Register),
+        "turn_completed" => turn_completed(fields).map(|turn| Request::TurnCompleted(Box::new(turn))),
+        "state" => state(fields).map(Request::State),
+        "deregister" => session(fields).map(|session| Request::Deregister { session }),
+        "list_sessions" => fields.flag("gone").map(|gone| Request::ListSessions { gone }),
+        "capture" => session(fields).map(|session| Request::Capture { session }),
+        "capture_by_id" => turn_id(fields).map(|turn_id| Request::CaptureById { turn_id }),
+        "paste" => paste(fields).map(Request::Paste),
+        "get_turn" => get_turn(fields).map(Request::GetTurn),
+        "list_turns" => list_turns(fields),
+        "deliver" => deliver(fields).map(Request::Deliver),
+        kind => return Err(Refusal::new(Reason::UnknownType, format!("there is no message `{kind}`"))),
+    };
+    Ok(request?)
+}
+
+fn session(fields: &Fields<'_>) -> Result<String, BadField> {
+    need("session", fields.text("session"))
+}
+
+fn turn_id(fields: &Fields<'_>) -> Result<String, BadField> {
+    need("turn_id", fields.text("turn_id"))
+}
+
+fn hello(fields: &Fields<'_>) -> Result<Hello, BadField> {
+    let version = need("version", fields.number("version"))?;
+    let role = match need("role", fields.text("role"))?.as_str() {
+        "wrapper" => Role::Wrapper,
+        "client" => Role::Client,
+        _ => return Err(BadField::Wrong("role")),
+    };
+    Ok(Hello { version, role })
+}
+
+fn register(fields: &Fields<'_>) -> Result<Register, BadField> {
+    Ok(Register {
+        session: session(fields)?,
+        pid: need("pid", fields.small("pid"))?,
+        pattern: need("pattern", fields.text("pattern"))?,
+        name: fields.text("name")?,
+        preset: fields.text("preset")?,
+        child_pid: fields.small("child_pid")?,
+    })
+}
+
+fn turn_completed(fields: &Fields<'_>) -> Result<CompletedTurn, BadField> {
+    Ok(CompletedTurn {
+        session: session(fields)?,
+        content: need("content", fields.binary("content"))?,
+        interrupted: need("interrupted", fields.flag_or_none("interrupted"))?,
+        text: fields.long_text("text")?.map(str::to_owned),
+        raw: fields.binary("raw")?,
+        truncated: fields.flag("truncated")?,
+        raw_truncated: fields.flag("raw_truncated")?,
+        seq: fields.number("seq")?,
+        timestamp: fields.time("timestamp")?,
+        incomplete: fields.flag("incomplete")?,
+        text_source: fields.text("text_source")?,
+    })
+}
+
+fn state(fields: &Fields<'_>) -> Result<StateChange, BadField> {
+    let word = need("state", fields.text("state"))?;
+    Ok(StateChange {
+        session: session(fields)?,
+        state: AgentState::from_word(&word).ok_or(BadField::Wrong("state"))?,
+        since: need("since", fields.time("since"))?,
+        signal: fields.text("signal")?,
+    })
+}
+
+fn paste(fields: &Fields<'_>) -> Result<Paste, BadField> {
+    Ok(Paste { session: session(fields)?, raw: fields.flag("raw")?, bracketed: fields.flag("bracketed")? })
+}
+
+fn get_turn(fields: &Fields<'_>) -> Result<GetTurn, BadField> {
+    Ok(GetTurn { turn_id: turn_id(fields)?, raw: fields.flag("raw")? })
+}
+
+fn list_turns(fields: &Fields<'_>) -> Result<Request, BadField> {
+    Ok(Request::ListTurns { session: session(fields)?, limit: fields.small("limit")? })
+}
+
+/// A sink that does not exist is refused before a field that it would need, hence no `need` but for its name.
+fn deliver(fields: &Fields<'_>) -> Result<Deliver, BadField> {
+    Ok(Deliver {
+        sink: need("sink", fields.text("sink"))?,
+        session: fields.text("session")?,
+        path: fields.text("path")?,
+        run: fields.text("run")?,
+        node: fields.text("node")?,
+        raw: fields.flag("raw")?,
+        bracketed: fields.flag("bracketed")?,
+    })
+}
+
+/// Writes a request as a frame.
+pub fn encode_request(id: u32, request: &Request) -> Result<Bytes, FrameTooLong> {
+    let mut frame = vec![0; HEADER_BYTES];
+    let mut map = MapWriter::begin(&mut frame);
+    map.text("type", type_of(request)).number("id", id.into());
+    match request {
+        Request::Hello(hello) => put_hello(*hello, &mut map),
+        Request::Register(register) => put_register(register, &mut map),
+        Request::TurnCompleted(turn) => put_turn(turn, &mut map),
+        Request::State(change) => put_state(change, &mut map),
+        Request::Deregister { session } | Request::Capture { session } => {
+            map.text("session", session);
+        }
+        Request::ListSessions { gone } => {
+            map.flag_if("gone", *gone);
+        }
+        Request::CaptureById { turn_id } => {
+            map.text("turn_id", turn_id);
+        }
+        Request::Paste(paste) => {
+            map.text("session", &paste.session).flag_if("raw", paste.raw);
+            map.flag_if("bracketed", paste.bracketed);
+        }
+        Request::GetTurn(get) => {
+            map.text("turn_id", &get.turn_id).flag_if("raw", get.raw);
+        }
+        Request::ListTurns { session, limit } => {
+            map.text("session", session).number_if("limit", limit.map(u64::from));
+        }
+        Request::Deliver(deliver) => put_deliver(deliver, &mut map),
+    }
+    seal(frame)
+}
+
+fn type_of(request: &Request) -> &'static str {
+    match request {
+        Request::Hello(_) => "hello",
+        Request::Register(_) => "register",
+        Request::TurnCompleted(_) => "turn_completed",
+        Request::State(_) => "state",
+        Request::Deregister { .. } => "deregister",
+        Request::ListSessions { .. } => "list_sessions",
+        Request::Capture { .. } => "capture",
+        Request::CaptureById { .. } => "capture_by_id",
+        Request::Paste(_) => "paste",
+        Request::GetTurn(_) => "get_turn",
+        Request::ListTurns { .. } => "list_turns",
+        Request::Deliver(_) => "deliver",
+    }
+}
+
+fn put_hello(hello: Hello, map: &mut MapWriter<'_>) {
+    let role = match hello.role {
+        Role::Wrapper => "wrapper",
+        Role::Client => "client",
+    };
+    map.number("version", hello.version).text("role", role);
+}
+
+fn put_register(register: &Register, map: &mut MapWriter<'_>) {
+    map.text("session", &register.session)
+        .number("pid", register.pid.into())
+        .text("pattern", &register.pattern)
+        .text_if("name", register.name.as_deref())
+        .text_if("preset", register.preset.as_deref())
+        .number_if("child_pid", register.child_pid.map(u64::from));
+}
+
+fn put_turn(turn: &CompletedTurn, map: &mut MapWriter<'_>) {
+    map.text("session", &turn.session)
+        .binary("content", &turn.content)
+        .flag("interrupted", turn.interrupted)
+        .text_if("text", turn.text.as_deref())
+        .binary_if("raw", turn.raw.as_deref())
+        .flag_if("truncated", turn.truncated)
+        .flag_if("raw_truncated", turn.raw_truncated)
+        .number_if("seq", turn.seq)
+        .number_if("timestamp", turn.timestamp.map(|time| time.0))
+        .flag_if("incomplete", turn.incomplete)
+        .text_if("text_source", turn.text_source.as_deref());
+}
+
+fn put_state(change: &StateChange, map: &mut MapWriter<'_>) {
+    map.text("session", &change.session)
+        .text("state", change.state.word())
+        .number("since", change.since.0)
+        .text_if("signal", change.signal.as_deref());
+}
+
+fn put_deliver(deliver: &Deliver, map: &mut MapWriter<'_>) {
+    map.text("sink", &deliver.sink)
+        .text_if("session", deliver.session.as_deref())
+        .text_if("path", deliver.path.as_deref())
+        .text_if("run", deliver.run.as_deref())
+        .text_if("node", deliver.node.as_deref())
+        .flag_if("raw", deliver.raw)
+        .flag_if("bracketed", deliver.bracketed);
+}

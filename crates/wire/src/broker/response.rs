@@ -1,0 +1,196 @@
+//! What the broker sends. A response does not say what it answers: its fields do, and no two replies
+//! share the field by which each is told.
+
+use bytes::Bytes;
+use turnkeep_types::broker::{
+    AgentState, FoundTurn, Inject, Reason, Refusal, Reply, ServerMessage, SessionInfo, TurnInfo,
+};
+
+use super::fields::{BadField, Fields, Malformed, need};
+use super::frame::{FrameTooLong, HEADER_BYTES, seal};
+use super::pack::MapWriter;
+
+/// Writes a message as a frame.
+pub fn encode_message(message: &ServerMessage) -> Result<Bytes, FrameTooLong> {
+    let mut frame = vec![0; HEADER_BYTES];
+    let mut map = MapWriter::begin(&mut frame);
+    match message {
+        ServerMessage::HelloAck(outcome) => {
+            map.text("type", "hello_ack").number("id", 0);
+            put_status(outcome.as_ref().err(), &mut map);
+        }
+        ServerMessage::Response { id, outcome } => {
+            map.text("type", "response").number("id", (*id).into());
+            put_status(outcome.as_ref().err(), &mut map);
+            if let Ok(reply) = outcome {
+                put_reply(reply, &mut map);
+            }
+        }
+        ServerMessage::Inject(inject) => {
+            map.text("type", "inject").number("id", 0).binary("content", &inject.content);
+            map.flag_if("bracketed", inject.bracketed);
+        }
+    }
+    seal(frame)
+}
+
+fn put_status(refusal: Option<&Refusal>, map: &mut MapWriter<'_>) {
+    let Some(refusal) = refusal else {
+        map.text("status", "ok");
+        return;
+    };
+    map.text("status", "error").text("error", refusal.reason.word());
+    map.text_if("message", refusal.detail.as_deref());
+}
+
+fn put_reply(reply: &Reply, map: &mut MapWriter<'_>) {
+    match reply {
+        Reply::Done => {}
+        Reply::Kept { turn_id } => {
+            map.text("turn_id", turn_id);
+        }
+        Reply::Captured { turn_id, size } => {
+            map.text("turn_id", turn_id).number("size", *size);
+        }
+        Reply::Sessions(sessions) => map.maps("sessions", sessions, put_session),
+        Reply::Turns(turns) => map.maps("turns", turns, put_info),
+        Reply::Turn(turn) => put_turn(turn, map),
+    }
+}
+
+fn put_session(session: &SessionInfo, map: &mut MapWriter<'_>) {
+    map.text("session", &session.session)
+        .number("pid", session.pid.into())
+        .flag("has_turn", session.has_turn)
+        .text_if("name", session.name.as_deref())
+        .text_if("preset", session.preset.as_deref())
+        .number_if("child_pid", session.child_pid.map(u64::from))
+        .text_if("state", session.state.map(AgentState::word))
+        .number_if("since", session.since.map(|time| time.0))
+        .text_if("signal", session.signal.as_deref())
+        .number("turns", session.turns.into())
+        .number_if("last_turn_at", session.last_turn_at.map(|time| time.0))
+        .flag("connected", session.connected);
+}
+
+fn put_info(info: &TurnInfo, map: &mut MapWriter<'_>) {
+    map.text("turn_id", &info.turn_id)
+        .number("timestamp", info.timestamp.0)
+        .number("byte_length", info.byte_length.into())
+        .flag("interrupted", info.interrupted)
+        .flag("truncated", info.truncated)
+        .flag("incomplete", info.incomplete);
+}
+
+fn put_turn(turn: &FoundTurn, map: &mut MapWriter<'_>) {
+    put_info(&turn.info, map);
+    map.text("session", &turn.session)
+        .text_if("name", turn.name.as_deref())
+        .text_if("preset", turn.preset.as_deref())
+        .binary("content", &turn.content)
+        .text_if("text", turn.text.as_deref())
+        .text_if("text_source", turn.text_source.as_deref())
+        .binary_if("raw", turn.raw.as_deref())
+        .flag_if("raw_truncated", turn.raw_truncated);
+}
+
+/// Reads a message of the broker from a frame's body.
+pub fn decode_message(body: &[u8]) -> Result<ServerMessage, Malformed> {
+    let fields = Fields::read(body)?;
+    let kind = fields.text("type").ok().flatten().ok_or(Malformed)?;
+    let id = fields.small("id").ok().flatten().ok_or(Malformed)?;
+    let message = match kind.as_str() {
+        "hello_ack" => outcome(&fields, |_| Ok(())).map(ServerMessage::HelloAck),
+        "response" => outcome(&fields, reply).map(|outcome| ServerMessage::Response { id, outcome }),
+        "inject" => inject(&fields).map(ServerMessage::Inject),
+        _ => return Err(Malformed),
+    };
+    message.map_err(|_| Malformed)
+}
+
+fn outcome<T>(
+    fields: &Fields<'_>,
+    read: fn(&Fields<'_>) -> Result<T, BadField>,
+) -> Result<Result<T, Refusal>, BadField> {
+    match need("status", fields.text("status"))?.as_str() {
+        "ok" => read(fields).map(Ok),
+        "error" => refusal(fields).map(Err),
+        _ => Err(BadField::Wrong("status")),
+    }
+}
+
+/// A word that this version does not know is kept as the text.
+fn refusal(fields: &Fields<'_>) -> Result<Refusal, BadField> {
+    let word = need("error", fields.text("error"))?;
+    let detail = fields.long_text("message")?.map(str::to_owned);
+    Ok(match Reason::from_word(&word) {
+        Some(reason) => Refusal { reason, detail },
+        None => Refusal { reason: Reason::Internal, detail: Some(detail.unwrap_or(word)) },
+    })
+}
+
+fn inject(fields: &Fields<'_>) -> Result<Inject, BadField> {
+    let content = need("content", fields.binary("content"))?;
+    Ok(Inject { content, bracketed: fields.flag("bracketed")? })
+}
+
+fn reply(fields: &Fields<'_>) -> Result<Reply, BadField> {
+    if let Some(sessions) = fields.maps("sessions", session)? {
+        return Ok(Reply::Sessions(sessions));
+    }
+    if let Some(turns) = fields.maps("turns", info)? {
+        return Ok(Reply::Turns(turns));
+    }
+    if let Some(content) = fields.binary("content")? {
+        return turn(fields, content).map(|turn| Reply::Turn(Box::new(turn)));
+    }
+    Ok(match (fields.text("turn_id")?, fields.number("size")?) {
+        (Some(turn_id), Some(size)) => Reply::Captured { turn_id, size },
+        (Some(turn_id), None) => Reply::Kept { turn_id },
+        (None, _) => Reply::Done,
+    })
+}
+
+fn session(fields: &Fields<'_>) -> Result<SessionInfo, BadField> {
+    let state = fields.text("state")?;
+    Ok(SessionInfo {
+        session: need("session", fields.text("session"))?,
+        pid: need("pid", fields.small("pid"))?,
+        has_turn: fields.flag("has_turn")?,
+        name: fields.text("name")?,
+        preset: fields.text("preset")?,
+        child_pid: fields.small("child_pid")?,
+        state: state.as_deref().and_then(AgentState::from_word),
+        since: fields.time("since")?,
+        signal: fields.text("signal")?,
+        turns: fields.small("turns")?.unwrap_or_default(),
+        last_turn_at: fields.time("last_turn_at")?,
+        connected: fields.flag("connected")?,
+    })
+}
+
+/// In a reply with one turn, the id is the question's and need not be there.
+fn info(fields: &Fields<'_>) -> Result<TurnInfo, BadField> {
+    Ok(TurnInfo {
+        turn_id: fields.text("turn_id")?.unwrap_or_default(),
+        timestamp: need("timestamp", fields.time("timestamp"))?,
+        byte_length: need("byte_length", fields.small("byte_length"))?,
+        interrupted: fields.flag("interrupted")?,
+        truncated: fields.flag("truncated")?,
+        incomplete: fields.flag("incomplete")?,
+    })
+}
+
+fn turn(fields: &Fields<'_>, content: Bytes) -> Result<FoundTurn, BadField> {
+    Ok(FoundTurn {
+        info: info(fields)?,
+        session: fields.text("session")?.unwrap_or_default(),
+        name: fields.text("name")?,
+        preset: fields.text("preset")?,
+        content,
+        text: fields.long_text("text")?.map(str::to_owned),
+        text_source: fields.text("text_source")?,
+        raw: fields.binary("raw")?,
+        raw_truncated: fields.flag("raw_truncated")?,
+    })
+}
