@@ -9,6 +9,7 @@
 
 mod accept;
 pub mod auth;
+pub mod broker;
 pub mod config;
 mod connections;
 pub mod convert;

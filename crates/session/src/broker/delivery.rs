@@ -37,14 +37,14 @@ impl Sink {
 
 impl Broker {
     /// Hands the relay buffer to a sink.
-    pub(super) fn deliver(&mut self, deliver: Deliver) -> Decided {
+    pub(super) fn deliver(&self, deliver: Deliver) -> Decided {
         let unknown = || Refusal::new(Reason::UnknownSink, format!("there is no sink `{}`", deliver.sink));
         let sink = Sink::from_name(&deliver.sink).ok_or_else(unknown)?;
         let Deliver { session, path, run, node, raw, bracketed, .. } = deliver;
         let effect = match sink {
             Sink::Inject => {
                 let session = need("session", session)?;
-                return self.inject(Paste { session, raw, bracketed });
+                return self.inject(&Paste { session, raw, bracketed });
             }
             Sink::Clipboard => Effect::Clipboard(self.delivery(raw)?),
             Sink::File => {
@@ -57,11 +57,11 @@ impl Broker {
                 Effect::Node { run, node, delivery: self.delivery(raw)? }
             }
         };
-        Ok(Step::Effect(effect))
+        Ok(Step::Effect(Box::new(effect)))
     }
 
     /// Injects the relay buffer into a session.
-    pub(super) fn inject(&mut self, paste: Paste) -> Decided {
+    pub(super) fn inject(&self, paste: &Paste) -> Decided {
         let owner = self.table.owner(&paste.session).ok_or(Reason::SessionNotFound)?;
         let turn = self.relayed()?;
         let to = owner.ok_or(Reason::SessionDisconnected)?;
@@ -70,7 +70,8 @@ impl Broker {
             let detail = "the content holds the end of a bracketed paste: what follows it would be typed";
             return Err(Refusal::new(Reason::UnsafeContent, detail));
         }
-        Ok(Step::Effect(Effect::Inject { to, inject: Inject { content, bracketed: paste.bracketed } }))
+        let inject = Inject { content, bracketed: paste.bracketed };
+        Ok(Step::Effect(Box::new(Effect::Inject { to, inject })))
     }
 
     fn relayed(&self) -> Result<&Arc<KeptTurn>, Refusal> {

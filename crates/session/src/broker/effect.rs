@@ -38,7 +38,7 @@ pub enum Answer {
     /// The answer to anything else.
     Response(Result<Reply, Refusal>),
     /// The answer is what comes of this: done, or why not.
-    After(Effect),
+    After(Box<Effect>),
 }
 
 /// Something for the shell to do for the connection that asked, which waits for it; nobody else does.

@@ -34,7 +34,7 @@ type Decided = Result<Step, Refusal>;
 /// A reply now, or after an effect.
 enum Step {
     Reply(Reply),
-    Effect(Effect),
+    Effect(Box<Effect>),
 }
 
 impl From<Reply> for Step {
@@ -119,7 +119,7 @@ impl Broker {
             Request::ListSessions { gone } => Ok(Reply::Sessions(self.table.list(gone)).into()),
             Request::Capture { session } => self.capture_latest(&session),
             Request::CaptureById { turn_id } => self.capture_by_id(&turn_id),
-            Request::Paste(paste) => self.inject(paste),
+            Request::Paste(paste) => self.inject(&paste),
             Request::GetTurn(get) => self.get_turn(&get),
             Request::ListTurns { session, limit } => self.list_turns(&session, limit),
             Request::Deliver(deliver) => self.deliver(deliver),
@@ -140,9 +140,8 @@ impl Broker {
 
     fn deregister(&mut self, now: Timestamp, conn: ConnId, session: &str) -> Decided {
         match self.table.owner(session) {
-            None => {}
+            None | Some(None) => {}
             Some(Some(owner)) if owner != conn => return Err(Reason::NotOwner.into()),
-            Some(None) => {}
             Some(Some(_)) => {
                 self.table.leave(now, session);
                 if let Some(peer) = self.peers.get_mut(&conn) {

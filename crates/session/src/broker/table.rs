@@ -115,7 +115,9 @@ impl Table {
         let is_over = |session: &&Session| gone(session) && expiry(&settings, session) <= now;
         let over: Vec<SessionId> =
             self.sessions.values().filter(is_over).map(|session| session.label.session.clone()).collect();
-        over.iter().for_each(|id| self.forget(id));
+        for id in &over {
+            self.forget(id);
+        }
         let left = self.sessions.values().filter(gone);
         self.next_expiry = left.map(|session| expiry(&settings, session)).min();
     }

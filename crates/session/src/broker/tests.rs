@@ -62,7 +62,7 @@ impl Bench {
     /// Asks something that ends in an effect or a refusal.
     fn effect(&mut self, request: Request) -> Result<Effect, Reason> {
         match self.broker.apply(self.now, CLIENT, Ok(request)).answer {
-            Answer::After(effect) => Ok(effect),
+            Answer::After(effect) => Ok(*effect),
             Answer::Response(Err(refusal)) => Err(refusal.reason),
             other => panic!("no effect: {other:?}"),
         }

@@ -121,7 +121,7 @@ fn a_list_says_what_each_session_does() {
         connected: true,
         ..SessionInfo::default()
     };
-    assert_eq!(bench.sessions(false), [fresh.clone()]);
+    assert_eq!(bench.sessions(false), std::slice::from_ref(&fresh));
     bench.ask(WRAPPER, state(AgentState::Working)).unwrap();
     bench.say("a");
     let working = SessionInfo {
@@ -132,7 +132,7 @@ fn a_list_says_what_each_session_does() {
         last_turn_at: Some(Timestamp(1_000)),
         ..fresh
     };
-    assert_eq!(bench.sessions(false), [working.clone()]);
+    assert_eq!(bench.sessions(false), std::slice::from_ref(&working));
     bench.now = Timestamp(3_000);
     bench.broker.disconnect(bench.now, WRAPPER);
     let gone = SessionInfo { connected: false, since: Some(Timestamp(3_000)), ..working };

@@ -1,0 +1,166 @@
+//! What waits to be written to one connection, in order: its answers, and what others inject.
+//!
+//! Answers are bounded because a connection reads its next request only when they are gone; injections are
+//! bounded here. Whoever puts something in never waits.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::sync::Notify;
+use turnkeep_types::broker::{INJECT_BYTES_MAX, Reason};
+
+use crate::memory::Room;
+
+/// One frame, and the room that it takes until it is written.
+struct Entry {
+    frame: Bytes,
+    is_inject: bool,
+    _room: Option<Room>,
+}
+
+#[derive(Default)]
+struct Queue {
+    entries: VecDeque<Entry>,
+    /// Answers that are not yet written.
+    answers: usize,
+    /// Bytes of injections that are not yet written.
+    inject_bytes: usize,
+    closed: bool,
+}
+
+/// What waits to be written.
+#[derive(Default)]
+pub(super) struct Outbox {
+    queue: Mutex<Queue>,
+    /// Something was put in, or it was closed.
+    filled: Notify,
+    /// An answer was written.
+    written: Notify,
+    /// Whether the peer may take its time.
+    patient: AtomicBool,
+}
+
+impl Outbox {
+    /// Puts an answer in.
+    pub(super) fn answer(&self, frame: Bytes, room: Option<Room>) {
+        let mut queue = self.queue();
+        queue.answers += 1;
+        queue.entries.push_back(Entry { frame, is_inject: false, _room: room });
+        self.filled.notify_one();
+    }
+
+    /// Puts an injection in, if there is room for it.
+    pub(super) fn inject(&self, frame: Bytes) -> Result<(), Reason> {
+        let mut queue = self.queue();
+        if queue.closed {
+            return Err(Reason::SessionDisconnected);
+        }
+        if queue.inject_bytes + frame.len() > INJECT_BYTES_MAX {
+            return Err(Reason::Busy);
+        }
+        queue.inject_bytes += frame.len();
+        queue.entries.push_back(Entry { frame, is_inject: true, _room: None });
+        self.filled.notify_one();
+        Ok(())
+    }
+
+    /// Waits until all answers are written.
+    pub(super) async fn answered(&self) {
+        while self.queue().answers > 0 {
+            self.written.notified().await;
+        }
+    }
+
+    /// Takes nothing more; what is in it is still written.
+    pub(super) fn close(&self) {
+        self.queue().closed = true;
+        self.filled.notify_one();
+    }
+
+    /// From now on the peer may take its time: a wrapper can be suspended.
+    pub(super) fn be_patient(&self) {
+        self.patient.store(true, Ordering::Relaxed);
+    }
+
+    /// Writes what is put in until it is closed and empty, or the peer fails or takes too long.
+    pub(super) async fn drain(&self, mut peer: impl AsyncWrite + Unpin, limit: Duration) {
+        while let Some(frame) = self.front().await {
+            let write = peer.write_all(&frame);
+            let is_written = if self.patient.load(Ordering::Relaxed) {
+                write.await.is_ok()
+            } else {
+                matches!(tokio::time::timeout(limit, write).await, Ok(Ok(())))
+            };
+            if !is_written {
+                return;
+            }
+            self.pop();
+        }
+    }
+
+    /// The next frame, which stays in front until it is written; none when there will be none.
+    async fn front(&self) -> Option<Bytes> {
+        loop {
+            {
+                let queue = self.queue();
+                if let Some(entry) = queue.entries.front() {
+                    return Some(entry.frame.clone());
+                }
+                if queue.closed {
+                    return None;
+                }
+            }
+            self.filled.notified().await;
+        }
+    }
+
+    fn pop(&self) {
+        let mut queue = self.queue();
+        let Some(entry) = queue.entries.pop_front() else { return };
+        if entry.is_inject {
+            queue.inject_bytes -= entry.frame.len();
+        } else {
+            queue.answers -= 1;
+            self.written.notify_one();
+        }
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn injections_are_bounded_and_answers_are_not() {
+        let outbox = Outbox::default();
+        let half = Bytes::from(vec![0; INJECT_BYTES_MAX / 2]);
+        assert_eq!(outbox.inject(half.clone()), Ok(()));
+        assert_eq!(outbox.inject(half.clone()), Ok(()));
+        assert_eq!(outbox.inject(Bytes::from_static(b"x")), Err(Reason::Busy));
+        outbox.answer(half, None);
+        outbox.pop();
+        assert_eq!(outbox.inject(Bytes::from_static(b"x")), Ok(()), "there is room again");
+        outbox.close();
+        assert_eq!(outbox.inject(Bytes::from_static(b"x")), Err(Reason::SessionDisconnected));
+    }
+
+    #[tokio::test]
+    async fn what_is_in_when_it_is_closed_is_still_written_in_order() {
+        let outbox = Outbox::default();
+        outbox.answer(Bytes::from_static(b"a"), None);
+        outbox.inject(Bytes::from_static(b"b")).unwrap();
+        outbox.close();
+        let mut written = Vec::new();
+        outbox.drain(&mut written, Duration::from_secs(5)).await;
+        assert_eq!(written, b"ab");
+        outbox.answered().await;
+    }
+}

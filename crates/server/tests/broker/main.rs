@@ -1,0 +1,10 @@
+//! The broker over its real socket: what it promises, to whom it does not listen, and who cannot disturb whom.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod bytes_on_the_wire;
+mod contract;
+mod hostile;
+mod lifecycle;
+mod room;
+mod sinks;
+mod support;

@@ -1,0 +1,76 @@
+//! Nobody stops anybody: slow readers, suspended wrappers, full queues.
+
+use std::time::Duration;
+
+use turnkeep_server::broker::Outlets;
+use turnkeep_types::broker::{GetTurn, Reason, Reply, Request};
+
+use crate::support::Harness;
+
+#[tokio::test]
+async fn a_wrapper_that_reads_nothing_fills_its_queue_and_stops_nobody() {
+    let harness = Harness::start();
+    let content = vec![b'x'; 3 << 20];
+    let (_suspended, mut client) = harness.captured("s", &content).await;
+    let mut other = harness.wrapper("other").await;
+    let mut dispatched = 0;
+    let refused = loop {
+        match client.paste("s").await {
+            Ok(_) => dispatched += 1,
+            Err(reason) => break reason,
+        }
+        assert!(dispatched < 32, "the queue has no bound");
+    };
+    assert_eq!(refused, Reason::Busy);
+    assert!(dispatched >= 5, "only {dispatched} fit in 16 MiB");
+    assert_eq!(client.paste("other").await, Ok(Reply::Done));
+    assert!(other.injected().await == content);
+    assert!(other.complete("other", b"goes on").await.is_ok());
+}
+
+#[tokio::test]
+async fn a_wrapper_that_was_busy_gets_everything_when_it_reads_again() {
+    let harness = Harness::start();
+    let content = vec![b'y'; 3 << 20];
+    let (mut wrapper, mut client) = harness.captured("s", &content).await;
+    let mut dispatched = 0;
+    while client.paste("s").await.is_ok() {
+        dispatched += 1;
+    }
+    for _ in 0..dispatched {
+        assert!(wrapper.injected().await == content);
+    }
+    assert_eq!(client.paste("s").await, Ok(Reply::Done));
+    assert!(wrapper.injected().await == content);
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_is_closed_and_stops_nobody() {
+    let harness = Harness::with(Outlets::default(), |config| {
+        config.timeouts.write = Duration::from_millis(50);
+    });
+    let content = vec![b'z'; 4 << 20];
+    let (mut wrapper, mut client) = harness.captured("s", &content).await;
+    let mut slow = harness.client().await;
+    slow.send(1, &Request::GetTurn(GetTurn { turn_id: "s:1".to_owned(), raw: false })).await;
+    for _ in 0..10 {
+        assert!(wrapper.complete("s", b"more").await.is_ok());
+        assert!(client.ask(Request::Capture { session: "s".to_owned() }).await.is_ok());
+    }
+    slow.ends_within_its_answer().await;
+}
+
+#[tokio::test]
+async fn many_large_messages_at_once_all_get_through() {
+    let harness = Harness::start();
+    let content = vec![b'w'; 4 << 20];
+    let mut tasks = Vec::new();
+    for number in 0..12 {
+        let mut wrapper = harness.wrapper(&number.to_string()).await;
+        let content = content.clone();
+        tasks.push(tokio::spawn(async move { wrapper.complete(&number.to_string(), &content).await }));
+    }
+    for task in tasks {
+        assert!(task.await.unwrap().is_ok());
+    }
+}
