@@ -1,11 +1,8 @@
-//! The desktop around this process: what the environment says about it, and its clipboard for the broker.
+//! What the environment says about the desktop, read once and handed over as values.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
-use turnkeep_pty::desktop::open::Opened;
-use turnkeep_pty::desktop::{Adapter, ClipboardProvider, Surroundings};
-use turnkeep_server::broker::Clipboard;
+use turnkeep_pty::desktop::Surroundings;
 
 use crate::config::process_environment;
 
@@ -24,33 +21,5 @@ pub(crate) fn surroundings() -> Surroundings {
         // The broker's directory, which only this user may enter.
         runtime_dir: runtime_dir().unwrap_or_default().join("turnkeep"),
         terminal: std::fs::OpenOptions::new().write(true).open(terminal).is_ok().then(|| terminal.to_owned()),
-    }
-}
-
-/// The clipboard that the broker fills. It is opened when it is first needed, because the broker may be
-/// older than the desktop, and opened anew after a failure, because a desktop may go and come back.
-pub(crate) struct DesktopClipboard {
-    adapter: Adapter,
-    opened: Mutex<Option<Opened<dyn ClipboardProvider>>>,
-}
-
-impl DesktopClipboard {
-    /// The clipboard of an adapter.
-    pub(crate) fn new(adapter: Adapter) -> Self {
-        Self { adapter, opened: Mutex::new(None) }
-    }
-}
-
-impl Clipboard for DesktopClipboard {
-    fn write(&self, content: &[u8]) -> Result<(), String> {
-        // What is behind a poisoned lock is dropped and opened anew.
-        let mut place = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut opened = match place.take() {
-            Some(opened) => opened,
-            None => surroundings().clipboard(self.adapter).map_err(|error| error.to_string())?,
-        };
-        opened.part.write(content).map_err(|error| error.to_string())?;
-        *place = Some(opened);
-        Ok(())
     }
 }
