@@ -127,8 +127,13 @@ export class GatewayClient {
 		let page = await this.turns(contextId, options);
 		for (;;) {
 			yield* page.turns.toReversed();
-			if (page.next_before_turn_id === null) return;
-			page = await this.turns(contextId, { ...options, before_turn_id: page.next_before_turn_id });
+			const before = page.next_before_turn_id;
+			if (before === null) return;
+			page = await this.turns(contextId, { ...options, before_turn_id: before });
+			const next = page.next_before_turn_id;
+			if (next !== null && !isOlder(next, before)) {
+				throw new ProtocolError("bad_value", `turn ${next} is no ancestor of turn ${before}`);
+			}
 		}
 	}
 
@@ -250,6 +255,11 @@ type Keyed = { readonly idempotency_key?: string | null };
 function postRequest(path: string, body: Keyed): HttpRequest {
 	const repeat = body.idempotency_key ? "safe" : "unsafe";
 	return { method: "POST", path, body: JSON.stringify(body), headers: JSON_TYPE, repeat };
+}
+
+/** Whether a turn was appended before another: ids are decimal text, and grow. */
+function isOlder(one: TurnId, other: TurnId): boolean {
+	return one.length < other.length || (one.length === other.length && one < other);
 }
 
 function bundlePath(bundleId: string): string {

@@ -133,10 +133,16 @@ function urlOf(base: string, { path, query }: HttpRequest): URL {
 	return url;
 }
 
-/** An answer's JSON, taken to have the shape that the OpenAPI document promises. */
+/** An answer's JSON, which is always an object; it is taken to have the shape that the OpenAPI document promises. */
 export function jsonOf<T>(answer: Pick<HttpAnswer, "body">): T {
+	const value = parse(answer.body);
+	if (typeof value === "object" && value !== null) return value as T;
+	throw new ProtocolError("bad_value", "the server's answer is not a JSON object");
+}
+
+function parse(body: Uint8Array): unknown {
 	try {
-		return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(answer.body)) as T;
+		return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
 	} catch (cause) {
 		throw new ProtocolError("bad_value", "the server's answer is not JSON", { cause });
 	}

@@ -87,6 +87,26 @@ describe("a request", () => {
 		expect(asked).toBe(3);
 	});
 
+	it.each([200, 409])("answered with %i and JSON that is no object fails as what it is", async (status) => {
+		let asked = 0;
+		const server = await fake((_request, response) => {
+			asked += 1;
+			json(response, status, null);
+		});
+		const name = status === 200 ? "ProtocolError" : "ServerError";
+		await expect(client(server.url).context(CONTEXT)).rejects.toMatchObject({ name, isRetryable: false });
+		expect(asked).toBe(1);
+	});
+
+	it("for a history that does not lead back is the last one", async () => {
+		const pages = ["10", "9", "9"];
+		const server = await fake((_request, response) =>
+			json(response, 200, { turns: [], next_before_turn_id: pages.shift() }),
+		);
+		const reading = client(server.url).history(CONTEXT).next();
+		await expect(reading).rejects.toMatchObject({ name: "ProtocolError", message: "turn 9 is no ancestor of turn 9" });
+	});
+
 	it("publishes a bundle only if the gateway says so, and not a login page", async () => {
 		const server = await fake((_request, response) => response.end("hello"));
 		const bundle = { registry_version: 1, bundle_id: "b", types: {} };
