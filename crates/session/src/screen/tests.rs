@@ -156,7 +156,7 @@ fn rules() -> TextRules {
         drop: rows(&["^~"]),
         chrome: rows(&["^!"]),
         message: vec![Mark { row: r"^\* ".to_owned(), indent: 2, ..Mark::default() }],
-        gutter: Some(r"^ {3,}(\d+)( |$)".to_owned()),
+        gutter: rows(&[r"^ {3,}(\d+)( |$)"]),
         ..TextRules::default()
     }
 }
@@ -253,6 +253,18 @@ fn frames_that_share_no_row_leave_a_gap_and_say_so() {
     program.paint(&["* 1", "  2", "  3", "=="]);
     program.paint(&["  7", "  8", "  9", "=="]);
     check(&program, "1\n2\n3\n\n[…]\n\n7\n8\n9", true);
+}
+
+#[test]
+fn a_page_of_repetitions_is_not_taken_for_the_page_before_it() {
+    let mut program = Program::new(&rules());
+    program.paint(&["=="]);
+    program.begin();
+    program.paint(&["* def a", "    same", "    same", "  def b", "    same", "=="]);
+    program.paint(&["    same", "  def b", "    same", "    same", "  def c", "=="]);
+    check(&program, "def a\n  same\n  same\ndef b\n  same\n  same\ndef c", false);
+    program.paint(&["  def h", "    same", "    same", "  def i", "    same", "=="]);
+    assert!(program.text().incomplete, "{:?}", program.text());
 }
 
 #[test]
