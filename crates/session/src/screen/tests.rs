@@ -58,6 +58,14 @@ fn only_rows_that_the_terminal_broke_are_wrapped() {
 }
 
 #[test]
+fn a_row_broken_before_a_character_of_two_cells_is_wrapped_too() {
+    let screen = screen_after("1234567890123456789漢字".as_bytes());
+    let rows: Vec<(String, bool)> =
+        screen.rows().into_iter().take(2).map(|row| (row.text, row.wrapped)).collect();
+    assert_eq!(rows, [("1234567890123456789".to_owned(), true), ("漢字".to_owned(), false)]);
+}
+
+#[test]
 fn a_string_without_an_end_is_cut_and_ends_all_the_same() {
     for opening in ["\x1b]0;", "\x1bP", "\x1b_", "\x1b^", "\x1bX"] {
         let mut screen = Screen::new(SIZE);
