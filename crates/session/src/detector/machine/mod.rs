@@ -113,6 +113,13 @@ impl Detector {
         self.signal
     }
 
+    /// How many bytes of the session are kept, beside the emulated screen. It is bounded.
+    pub fn held_bytes(&self) -> usize {
+        let screen = self.view.as_ref().map_or(0, View::held_bytes);
+        let raw = self.raw.as_ref().map_or(0, Raw::held_bytes);
+        self.line.held_bytes() + self.capture.held_bytes() + self.typed.held_bytes() + screen + raw
+    }
+
     /// When the next [`Event::Tick`] is due. Tell the tty's mode before it.
     pub fn deadline(&self) -> Option<Duration> {
         let keys = self.keys.deadline();
@@ -196,6 +203,11 @@ impl Detector {
     /// Whether a prompt shows only when the output rests, because no signal tells it.
     fn settles(&self) -> bool {
         self.signals.trusted().is_none() && self.profile.rows.is_none()
+    }
+
+    /// Whether the program shows that it works, so that a submit without that makes no turn.
+    fn shows_working(&self) -> bool {
+        !self.is_stream() && self.profile.prompt.is_none()
     }
 
     fn is_stream(&self) -> bool {
