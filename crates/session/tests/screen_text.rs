@@ -91,7 +91,8 @@ fn play(truth: &Path) -> Vec<Verdict> {
     let rules = TextRules::preset(program).unwrap();
     let events: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let turns = truth["turns"].as_array().unwrap();
-    let judged = turns.iter().map(|turn| {
+    let readable = turns.iter().filter(|turn| turn["unreadable"].is_null());
+    let judged = readable.map(|turn| {
         let ready = turn["ready_t"].as_f64().unwrap();
         let next = turn["next_t"].as_f64().unwrap();
         let at_signal = gather(&events, &rules, turn, ready);
