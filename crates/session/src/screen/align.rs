@@ -13,8 +13,8 @@ use std::collections::HashMap;
 /// How far above the last frame's place a frame is looked for, in frames.
 const FRAMES_BACK: usize = 4;
 
-/// How much a row counts that stands once in the rows and once in the frame.
-const UNIQUE_WEIGHT: i64 = 8;
+/// How much a rare row counts that is found.
+const RARE_WEIGHT: i64 = 8;
 
 /// How much a row counts against a shift at which it is another.
 const MISS_WEIGHT: i64 = 6;
@@ -31,18 +31,21 @@ pub(super) fn align(rows: &[Row], frame: &[Row], near: usize) -> Option<usize> {
 }
 
 /// The shift at which the frame agrees best with the rows. At least half of what overlaps must
-/// agree, or a quarter on a screen that did not scroll.
+/// agree, or a quarter on a screen that did not scroll; and a rare row must be among them, because
+/// pages of code agree in all others.
 fn shifted(rows: &[Row], frame: &[Row], near: usize) -> Option<usize> {
-    let weights = weights(rows, frame);
-    (0..rows.len())
-        .filter_map(|at| Some((at, score(rows.get(at..)?, frame, &weights, at == near)?)))
-        .max_by_key(|(at, score)| (*score, std::cmp::Reverse(at.abs_diff(near))))
+    let rare = rare(rows, frame);
+    let overlaps = (0..rows.len()).filter_map(|at| Some((at, rows.get(at..)?)));
+    overlaps
+        .map(|(at, below)| (at, Agreement::new(below, frame, &rare)))
+        .filter(|(at, agreement)| agreement.is_enough(*at == near))
+        .max_by_key(|(at, agreement)| (agreement.score, std::cmp::Reverse(at.abs_diff(near))))
         .map(|(at, _)| at)
 }
 
-/// How much it means that a row of the frame is found: code repeats its small rows, and a shift by
-/// one repetition would agree in all of them but one.
-fn weights(rows: &[Row], frame: &[Row]) -> Vec<i64> {
+/// Which rows of the frame stand nowhere else in it, and at most once in the rows. Code repeats its
+/// small rows, and a shift by one repetition agrees in all of them but the rare ones.
+fn rare(rows: &[Row], frame: &[Row]) -> Vec<bool> {
     let mut seen: HashMap<&str, (u32, u32)> = HashMap::new();
     for row in rows {
         seen.entry(&row.text).or_default().0 += 1;
@@ -50,24 +53,49 @@ fn weights(rows: &[Row], frame: &[Row]) -> Vec<i64> {
     for row in frame {
         seen.entry(&row.text).or_default().1 += 1;
     }
-    let unique = |row: &Row| seen.get(row.text.as_str()).is_some_and(|seen| *seen == (1, 1));
-    frame.iter().map(|row| if unique(row) { UNIQUE_WEIGHT } else { 1 }).collect()
+    let rare = |row: &Row| seen.get(row.text.as_str()).is_some_and(|(before, now)| *before <= 1 && *now == 1);
+    frame.iter().map(|row| !row.is_blank() && rare(row)).collect()
 }
 
-fn score(rows: &[Row], frame: &[Row], weights: &[i64], stays: bool) -> Option<i64> {
-    let (mut shared, mut written, mut score) = (0, 0, 0);
-    let mut height = 2 * i64::try_from(frame.len()).ok()?;
-    for ((old, new), weight) in rows.iter().zip(frame).zip(weights) {
-        height -= 1;
-        if new.is_blank() && old.is_blank() {
-            continue;
+/// How well a frame agrees with the rows from one place on.
+#[derive(Default)]
+struct Agreement {
+    written: u32,
+    shared: u32,
+    rare_shared: u32,
+    rare_missed: u32,
+    score: i64,
+}
+
+impl Agreement {
+    fn new(rows: &[Row], frame: &[Row], rare: &[bool]) -> Self {
+        let mut agreement = Self::default();
+        let mut height = 2 * i64::try_from(frame.len()).unwrap_or(i64::MAX / 2);
+        let mut pairs = rows.iter().zip(frame).zip(rare).peekable();
+        while let Some(((old, new), rare)) = pairs.next() {
+            height -= 1;
+            if new.is_blank() && old.is_blank() {
+                continue;
+            }
+            agreement.written += 1;
+            if old == new {
+                agreement.shared += 1;
+                agreement.rare_shared += u32::from(*rare);
+                agreement.score += height * if *rare { RARE_WEIGHT } else { 1 };
+            } else {
+                // The last row may be one that is still being written.
+                agreement.rare_missed += u32::from(*rare && pairs.peek().is_some());
+                agreement.score -= height * MISS_WEIGHT;
+            }
         }
-        written += 1;
-        shared += i64::from(old == new);
-        score += height * if old == new { *weight } else { -MISS_WEIGHT };
+        agreement
     }
-    let enough = if stays { shared * 4 >= written } else { shared * 2 >= written };
-    (shared > 0 && enough).then_some(score)
+
+    fn is_enough(&self, stays: bool) -> bool {
+        let share = if stays { 4 } else { 2 };
+        let told = self.rare_shared > 0 || (stays && self.rare_missed == 0);
+        self.shared > 0 && self.shared * share >= self.written && told
+    }
 }
 
 /// Where the frame begins when a third of it stands in the rows in the same order.
@@ -77,8 +105,10 @@ fn laid_out_anew(rows: &[Row], frame: &[Row]) -> Option<usize> {
     }
     let printed = frame.iter().filter(|row| !row.is_blank()).count();
     let common = common_rows(rows, frame);
+    let rare = rare(rows, frame);
+    let telling = common.iter().any(|(_, new)| rare.get(*new) == Some(&true));
     let (old, new) = common.last()?;
-    (common.len() >= 2 && common.len() * 3 >= printed).then(|| old.saturating_sub(*new))
+    (telling && common.len() * 3 >= printed).then(|| old.saturating_sub(*new))
 }
 
 /// The longest common subsequence of printed rows, as pairs of places, last pair first and each as

@@ -69,7 +69,7 @@ impl Gatherer {
         let visible = screen.rows();
         let region = self.region(screen, visible.clone());
         let start = match self.rules.begin {
-            Begin::Transcript => self.spoken(&region),
+            Begin::Transcript => region.len(),
             Begin::Screen => trimmed(&visible),
         };
         let mut rows = if self.rules.begin == Begin::Screen { visible } else { region };
@@ -127,7 +127,7 @@ impl Gatherer {
         self.turn = None;
     }
 
-    /// The transcript's rows: without a pinned prompt, the input area and trailing blanks.
+    /// The transcript's rows: without a pinned prompt, the input area and what floats above it.
     fn region(&mut self, screen: &Screen, mut rows: Vec<Row>) -> Vec<Row> {
         let cursor = usize::from(screen.cursor().0);
         let scene = |at: usize| Scene { quiet: None, cursor: at == cursor };
@@ -138,7 +138,10 @@ impl Gatherer {
         let last = numbered.rfind(|(at, row)| matches(&self.rules.end_last, *at, row));
         let end = first.into_iter().chain(last.map(|(at, _)| at)).min().unwrap_or(rows.len());
         rows.truncate(end);
-        rows.truncate(trimmed(&rows));
+        // What is left out anyway may float above the input area: it would stay where it is while
+        // the rows above it scroll, and so tell that nothing did.
+        let spoken = |row: &Row| !row.is_blank() && !matches(&self.rules.drop, 0, row);
+        rows.truncate(rows.iter().rposition(spoken).map_or(0, |last| last + 1));
         let prompt = rows.iter().rfind(|row| matches(&self.rules.user, 0, row));
         let quiet = prompt.map(|row| row.lead.foreground);
         if screen.alternate() {
@@ -147,15 +150,6 @@ impl Gatherer {
         }
         self.quiet = quiet.or(self.quiet);
         rows
-    }
-
-    /// Where the transcript ends when rows at its end that are left out anyway are not counted: some
-    /// float above the input area, with room between them and the last message.
-    fn spoken(&self, region: &[Row]) -> usize {
-        let scene = Scene::default();
-        let left_out = |row: &Row| self.rules.drop.iter().any(|mark| mark.matches(row, scene));
-        let last = region.iter().rposition(|row| !row.is_blank() && !left_out(row));
-        last.map_or(0, |last| last + 1)
     }
 
     /// Where the turn begins in rows that were painted anew: below the longest tail of the past

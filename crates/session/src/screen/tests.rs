@@ -58,6 +58,14 @@ fn only_rows_that_the_terminal_broke_are_wrapped() {
 }
 
 #[test]
+fn a_row_broken_before_a_character_of_two_cells_is_wrapped_too() {
+    let screen = screen_after("1234567890123456789漢字".as_bytes());
+    let rows: Vec<(String, bool)> =
+        screen.rows().into_iter().take(2).map(|row| (row.text, row.wrapped)).collect();
+    assert_eq!(rows, [("1234567890123456789".to_owned(), true), ("漢字".to_owned(), false)]);
+}
+
+#[test]
 fn a_string_without_an_end_is_cut_and_ends_all_the_same() {
     for opening in ["\x1b]0;", "\x1bP", "\x1b_", "\x1b^", "\x1bX"] {
         let mut screen = Screen::new(SIZE);
@@ -89,6 +97,13 @@ fn rows_that_nobody_collected_are_dropped_and_said_to_be_lost() {
     let (kept, lost) = screen.scrolled_since(0);
     assert_eq!((kept.count(), lost), (SCROLLED_ROWS_MAX, true));
     assert!(frames > 3, "frames in between let a reader collect: {frames}");
+}
+
+#[test]
+fn rows_that_a_few_bytes_scrolled_by_the_thousand_are_said_to_be_lost() {
+    let screen = screen_after(b"x\x1b[65535bx\x1b[65535b");
+    let (kept, lost) = screen.scrolled_since(0);
+    assert!(kept.count() <= SCROLLED_ROWS_MAX && lost);
 }
 
 #[test]
@@ -156,7 +171,7 @@ fn rules() -> TextRules {
         drop: rows(&["^~"]),
         chrome: rows(&["^!"]),
         message: vec![Mark { row: r"^\* ".to_owned(), indent: 2, ..Mark::default() }],
-        gutter: Some(r"^ {3,}(\d+)( |$)".to_owned()),
+        gutter: rows(&[r"^ {3,}(\d+)( |$)"]),
         ..TextRules::default()
     }
 }
@@ -253,6 +268,18 @@ fn frames_that_share_no_row_leave_a_gap_and_say_so() {
     program.paint(&["* 1", "  2", "  3", "=="]);
     program.paint(&["  7", "  8", "  9", "=="]);
     check(&program, "1\n2\n3\n\n[…]\n\n7\n8\n9", true);
+}
+
+#[test]
+fn a_page_of_repetitions_is_not_taken_for_the_page_before_it() {
+    let mut program = Program::new(&rules());
+    program.paint(&["=="]);
+    program.begin();
+    program.paint(&["* def a", "    same", "    same", "  def b", "    same", "=="]);
+    program.paint(&["    same", "  def b", "    same", "    same", "  def c", "=="]);
+    check(&program, "def a\n  same\n  same\ndef b\n  same\n  same\ndef c", false);
+    program.paint(&["  def h", "    same", "    same", "  def i", "    same", "=="]);
+    assert!(program.text().incomplete, "{:?}", program.text());
 }
 
 #[test]
