@@ -62,7 +62,8 @@ fn a_profile_of_the_configuration_is_known_and_a_wrong_one_is_shown() {
     std::fs::write(sandbox.path("demo.jsonl"), RECORDING).unwrap();
     let config = "[programs]\ndemo = 'mine'\n[profiles.mine.prompt]\ncursor = '^ok> $'\n";
     std::fs::write(sandbox.path("good.toml"), config).unwrap();
-    let turns = json_lines(&sandbox.output(&["detect", "demo.jsonl", "--json", "--config", "good.toml"], b""));
+    let turns =
+        json_lines(&sandbox.output(&["detect", "demo.jsonl", "--json", "--config", "good.toml"], b""));
     assert_eq!(turns[0]["text"], "hello");
     std::fs::write(sandbox.path("bad.toml"), "[profiles.mine]\nline = \"a\\nb\"\n").unwrap();
     check(

@@ -13,13 +13,13 @@ use std::time::Duration;
 const SIGN_WAIT_MAX: Duration = Duration::from_millis(500);
 
 /// How long a ready signal must stand.
-const SIGNAL_HOLD: Duration = Duration::from_millis(30);
+const SIGNAL_HOLD: Duration = Duration::from_millis(50);
 
 /// How long the output must rest after a ready signal, so that the last paragraph is painted …
-const QUIET: Duration = Duration::from_millis(40);
+const QUIET: Duration = Duration::from_millis(70);
 
 /// … and how long that is waited for.
-const QUIET_WAIT_MAX: Duration = Duration::from_millis(200);
+const QUIET_WAIT_MAX: Duration = Duration::from_millis(250);
 
 /// How long the output must rest where nothing but its text tells a prompt from an answer.
 const UNCONFIRMED_SETTLE: Duration = Duration::from_millis(250);
