@@ -3,6 +3,7 @@
 //! 0: done; 1: it did not work; 2: it was called wrongly. Results go to standard output, errors and
 //! the log to standard error.
 
+mod broker;
 mod commands;
 mod config;
 mod data_dir;
@@ -45,6 +46,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
   turnkeep ctx new --label agent=demo            make a context
   echo '{\"text\":\"hi\"}' | turnkeep append 1 --type com.example.Note@1 --data -
   turnkeep log 1 --graph                         its history, with branches
+  turnkeep wrap -- claude                        run an agent and capture its turns
+  turnkeep sessions                              what the wrapped agents do
 
 Every setting can also be given as TURNKEEP_NAME in the environment (a limit as TURNKEEP_LIMITS_NAME)
 or in the configuration file: `turnkeep config show` shows them all and where each comes from.")]
@@ -74,7 +77,7 @@ pub(crate) struct Cli {
 fn main() -> ExitCode {
     let matches = command_line().color(clap_color(std::env::args_os())).get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    start_log(cli.verbose, matches!(cli.command, commands::Command::Up(_)));
+    start_log(cli.verbose, matches!(cli.command, commands::Command::Up(_) | commands::Command::Broker(_)));
     let is_dumb = process_environment("TERM").is_some_and(|term| term == "dumb");
     let no_color = is_dumb || process_environment("NO_COLOR").is_some();
     let reach = ReachFlags { data: data_dir_flag(&matches), ..cli.reach };
