@@ -7,17 +7,19 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use turnkeep_client::broker::socket_path;
 use turnkeep_pty::wrap::{
-    Capture, Captured, Ending, Fault, Framing, HookSetup, Hooks, Injector, Options, Outlet, Relay, WrapError,
-    die_of, inject_queue,
+    Capture, Captured, Ending, Fault, Framing, HookSetup, Hooks, Injector, Keep, Label, Options, Outlet,
+    Relay, Troubles, WrapError, die_of, inject_queue,
 };
 use turnkeep_session::detector::{Presets, Profile};
-use turnkeep_types::broker::{Register, SessionId};
+use turnkeep_types::broker::{FoundTurn, Register, SessionId};
 
 use super::App;
-use crate::config::process_environment;
+use crate::broker::outlets;
+use crate::config::{Config, process_environment};
 use crate::data_dir::random_bytes;
 use crate::failure::Failure;
 use crate::local::WallClock;
+use crate::runtime::block_on;
 
 /// Exit codes of a shell that cannot start a program.
 const CODE_NOT_FOUND: i32 = 127;
@@ -87,6 +89,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     if let Some(relay) = relay(args, &session, &profile, injector)? {
         outlets.push(Box::new(relay));
     }
+    let (keep, troubles) = keep(args, config, &profile)?;
+    outlets.extend(keep.map(|keep| Box::new(keep) as Box<dyn Outlet>));
     let (hooks, setup) = hooks(args, &session, &profile)?;
     let capture = Capture::new(Captured {
         session: session.to_string(),
@@ -105,7 +109,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     };
     match turnkeep_pty::wrap::run(&options, Box::new(capture), injected) {
         Ok(report) => {
-            report.notes.iter().for_each(|note| eprintln!("turnkeep: {note}"));
+            for note in report.notes.into_iter().chain(troubles.take()) {
+                eprintln!("turnkeep: {note}");
+            }
             end_as(report.ending)
         }
         Err(error) => Err(refuse(error)),
@@ -127,6 +133,20 @@ fn profile(args: &Args, presets: &Presets) -> Result<Profile> {
 fn session_id() -> Result<SessionId> {
     let [bits @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] = random_bytes()?;
     Ok(SessionId::from_random(bits))
+}
+
+/// The way to the turn store, if turns are to be kept.
+fn keep(args: &Args, config: Config, profile: &Profile) -> Result<(Option<Keep>, Troubles)> {
+    if !args.keep {
+        return Ok((None, Troubles::default()));
+    }
+    let label = Label { name: args.name.clone(), preset: Some(profile.name().to_owned()) };
+    let append = move |turn: &FoundTurn| {
+        let kept = block_on(outlets::keep(&config, turn));
+        kept.map(|_| ()).map_err(|error| format!("{error:#}"))
+    };
+    let (keep, troubles) = Keep::start(label, append)?;
+    Ok((Some(keep), troubles))
 }
 
 /// The program's own hooks, if they are asked for.

@@ -150,3 +150,30 @@ fn a_paste_is_framed_only_when_that_is_wanted() {
     assert!(!said.contains("command not found"), "{said}");
     broker.stop();
 }
+
+#[test]
+fn kept_turns_are_in_the_store() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut terminal = wrap(dir.path(), "kept", &["--keep"]);
+    terminal.person_thinks();
+    terminal.type_bytes(b"echo a$((40+1))z\r");
+    terminal.until("a41z");
+    terminal.until("$ ");
+    terminal.person_thinks();
+    terminal.type_bytes(b"exit\r");
+    let (said, status) = terminal.finish();
+    assert!(status.success(), "{status}: {}", said.escape_ascii());
+    let log = std::process::Command::new("timeout")
+        .args(["60", crate::terminal::TURNKEEP, "log", "1"])
+        .env("HOME", terminal.home())
+        .env_remove("XDG_DATA_HOME")
+        .output()
+        .unwrap();
+    let shown = String::from_utf8_lossy(&log.stdout);
+    assert!(
+        shown.contains("a41z"),
+        "{shown} {} {}",
+        String::from_utf8_lossy(&log.stderr),
+        said.escape_ascii()
+    );
+}

@@ -47,7 +47,11 @@ impl Terminal {
         let mut command = Command::new("setsid");
         command.arg("--ctty").args(argv).stdin(stdio()).stdout(stdio()).stderr(stdio());
         command.env("HOME", home.path()).env("PS1", "$ ").env_remove("XDG_RUNTIME_DIR");
-        command.env_remove("XDG_CONFIG_HOME").env("TERM", "xterm").env("PATH", path());
+        command
+            .env_remove("XDG_CONFIG_HOME")
+            .env_remove("XDG_DATA_HOME")
+            .env("TERM", "xterm")
+            .env("PATH", path());
         command.envs(env.iter().copied());
         let child = command.spawn().expect("setsid is missing: install the package util-linux");
         Self { master, slave, child, seen: Vec::new(), home }
