@@ -8,6 +8,7 @@
 mod append;
 mod bare_file;
 mod bare_server;
+mod broker;
 mod child;
 mod connect;
 mod engine;
@@ -85,6 +86,8 @@ enum Name {
     Http,
     /// Connect and HELLO
     Connect,
+    /// The broker with 200 sessions, and captures meanwhile
+    Broker,
 }
 
 /// How much to do, resolved from the arguments.
@@ -152,6 +155,9 @@ fn measure(args: &Args, effort: &Effort, scratch: &Scratch) -> Result<Table> {
     drop((bare, server));
     if wanted(Name::Memory) {
         table.extend(memory::measure(effort, scratch)?);
+    }
+    if wanted(Name::Broker) {
+        table.extend(broker::measure(effort, scratch)?);
     }
     Ok(table)
 }
