@@ -25,7 +25,7 @@ pub(crate) struct Local {
 }
 
 /// The machine's clock.
-struct WallClock;
+pub(crate) struct WallClock;
 
 impl Clock for WallClock {
     fn now(&self) -> Timestamp {

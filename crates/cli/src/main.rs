@@ -74,7 +74,7 @@ pub(crate) struct Cli {
 fn main() -> ExitCode {
     let matches = command_line().color(clap_color(std::env::args_os())).get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    start_log(cli.verbose, matches!(cli.command, commands::Command::Up(_)));
+    start_log(cli.verbose, &cli.command);
     let is_dumb = process_environment("TERM").is_some_and(|term| term == "dumb");
     let no_color = is_dumb || process_environment("NO_COLOR").is_some();
     let reach = ReachFlags { data: data_dir_flag(&matches), ..cli.reach };
@@ -124,9 +124,11 @@ fn data_dir_flag(matches: &ArgMatches) -> Option<PathBuf> {
 
 /// Logs to standard error: warnings, or what `TURNKEEP_LOG` or `--verbose` asks for. What goes wrong in
 /// the server inside a command, the command says itself.
-fn start_log(verbose: u8, serves: bool) {
+fn start_log(verbose: u8, command: &commands::Command) {
     let level = match verbose {
-        0 if serves => "warn",
+        // Nothing may write over the screen of the wrapped program.
+        0 if matches!(command, commands::Command::Wrap(_)) => "off",
+        0 if matches!(command, commands::Command::Up(_)) => "warn",
         0 => "warn,turnkeep_server=off,turnkeep_store=off,turnkeep_journal=off",
         1 => "info",
         _ => "debug",

@@ -2,23 +2,35 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::Result;
-use turnkeep_pty::wrap::{Blind, Ending, Fault, Framing, Options, WrapError, die_of, inject_queue};
+use turnkeep_client::broker::socket_path;
+use turnkeep_pty::wrap::{
+    Capture, Captured, Ending, Fault, Framing, Injector, Options, Outlet, Relay, WrapError, die_of,
+    inject_queue,
+};
+use turnkeep_session::detector::{Presets, Profile};
+use turnkeep_types::broker::{Register, SessionId};
 
 use super::App;
 use crate::config::process_environment;
+use crate::data_dir::random_bytes;
 use crate::failure::Failure;
+use crate::local::WallClock;
 
 /// Exit codes of a shell that cannot start a program.
 const CODE_NOT_FOUND: i32 = 127;
 const CODE_NOT_STARTED: i32 = 126;
+/// Painted bytes that --keep-raw keeps of one turn.
+const RAW_BYTES_MAX: usize = 4 << 20;
 
 /// Run a program and capture its turns
 ///
 /// The program runs as it would without turnkeep: every byte passes unchanged, and the command ends as
 /// the program ended. Each answer of the program becomes a turn that `turnkeep turns` lists, when a
 /// broker runs. Nothing captured touches a disk, unless --keep or --record asks for it.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep wrap -- claude
@@ -61,22 +73,67 @@ pub(crate) struct Args {
     command: Vec<OsString>,
 }
 
-pub(crate) fn run(args: &Args, _app: &mut App) -> Result<()> {
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
+    let config = app.config()?;
+    let profile = profile(args, &config.presets)?;
     let framing = if args.bracketed { Framing::Bracketed } else { Framing::Plain };
-    let (_injector, injected) = inject_queue(framing)?;
+    let (injector, injected) = inject_queue(framing)?;
+    let session = session_id()?;
+    let mut outlets: Vec<Box<dyn Outlet>> = Vec::new();
+    if let Some(relay) = relay(args, &session, &profile, injector)? {
+        outlets.push(Box::new(relay));
+    }
+    let capture = Capture::new(Captured {
+        session: session.to_string(),
+        profile,
+        raw_bytes_max: args.keep_raw.then_some(RAW_BYTES_MAX),
+        clock: Arc::new(WallClock),
+        outlets,
+    });
     let options = Options {
         command: args.command.clone(),
         record: args.record.clone(),
         answers_status: args.status_protocol,
         fault: fault(),
     };
-    match turnkeep_pty::wrap::run(&options, Box::new(Blind), injected) {
+    match turnkeep_pty::wrap::run(&options, Box::new(capture), injected) {
         Ok(report) => {
             report.notes.iter().for_each(|note| eprintln!("turnkeep: {note}"));
             end_as(report.ending)
         }
         Err(error) => Err(refuse(error)),
     }
+}
+
+/// How the program's turns are told.
+fn profile(args: &Args, presets: &Presets) -> Result<Profile> {
+    if let Some(pattern) = &args.pattern {
+        let compiled = Profile::from_pattern(pattern);
+        return compiled.map_err(|error| Failure::usage(format!("--pattern: {error}")).into());
+    }
+    let program = args.command.first().map(|program| program.to_string_lossy()).unwrap_or_default();
+    let name = args.preset.as_deref().unwrap_or_else(|| presets.name_for(&program));
+    presets.get(name).map_err(|error| Failure::usage(error.to_string()).into())
+}
+
+/// 128 random bits.
+fn session_id() -> Result<SessionId> {
+    let [bits @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] = random_bytes()?;
+    Ok(SessionId::from_random(bits))
+}
+
+/// The way to the broker, where there can be one.
+fn relay(args: &Args, session: &SessionId, profile: &Profile, injector: Injector) -> Result<Option<Relay>> {
+    let Some(runtime_dir) = process_environment("XDG_RUNTIME_DIR") else { return Ok(None) };
+    let register = Register {
+        session: session.to_string(),
+        pid: std::process::id(),
+        pattern: profile.pattern().to_owned(),
+        name: args.name.clone(),
+        preset: Some(profile.name().to_owned()),
+        child_pid: None,
+    };
+    Ok(Some(Relay::start(socket_path(runtime_dir.as_ref()), register, injector)?))
 }
 
 /// Ends this process as the program ended.

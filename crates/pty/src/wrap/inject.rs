@@ -44,7 +44,7 @@ pub enum Framing {
 
 #[derive(Debug, Default)]
 struct Queue {
-    contents: VecDeque<Vec<u8>>,
+    contents: VecDeque<(Framing, Vec<u8>)>,
     bytes: usize,
     ended: bool,
 }
@@ -62,27 +62,32 @@ pub struct Injector {
 pub struct Injected {
     queue: Arc<Mutex<Queue>>,
     bell: PipeReader,
-    framing: Framing,
 }
 
 fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
     queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A queue, by its two ends.
+/// A queue, by its two ends, with the framing of everything that asks for none itself.
 pub fn inject_queue(framing: Framing) -> io::Result<(Injector, Injected)> {
     let (heard, bell) = io::pipe()?;
     rustix::io::ioctl_fionbio(&heard, true)?;
     rustix::io::ioctl_fionbio(&bell, true)?;
     let queue = Arc::new(Mutex::new(Queue::default()));
     let injector = Injector { queue: queue.clone(), bell: Arc::new(bell), framing };
-    Ok((injector, Injected { queue, bell: heard, framing }))
+    Ok((injector, Injected { queue, bell: heard }))
 }
 
 impl Injector {
     /// Puts the bytes into the queue. They reach the child after everything that was added before.
     pub fn inject(&self, content: Vec<u8>) -> Result<(), InjectError> {
-        if self.framing == Framing::Bracketed && holds(&content, PASTE_END) {
+        self.inject_as(Framing::Plain, content)
+    }
+
+    /// The same, framed if either the queue or the caller wants it.
+    pub fn inject_as(&self, framing: Framing, content: Vec<u8>) -> Result<(), InjectError> {
+        let framing = if self.framing == Framing::Bracketed { self.framing } else { framing };
+        if framing == Framing::Bracketed && holds(&content, PASTE_END) {
             return Err(InjectError::HoldsPasteEnd);
         }
         let mut queue = lock(&self.queue);
@@ -93,7 +98,7 @@ impl Injector {
             return Err(InjectError::Busy { waiting: queue.bytes, bytes: content.len() });
         }
         queue.bytes += content.len();
-        queue.contents.push_back(content);
+        queue.contents.push_back((framing, content));
         drop(queue);
         // A full pipe has rung already.
         drop((&*self.bell).write(&[1]));
@@ -120,8 +125,8 @@ impl Injected {
     /// The next content, framed if the child is in `bracketed` mode and framing is wanted. It counts as
     /// waiting until [`Injected::written`].
     pub(super) fn take(&self, bracketed: bool) -> Option<Vec<u8>> {
-        let content = lock(&self.queue).contents.pop_front()?;
-        if bracketed && self.framing == Framing::Bracketed {
+        let (framing, content) = lock(&self.queue).contents.pop_front()?;
+        if bracketed && framing == Framing::Bracketed {
             return Some([b"\x1b[200~", &*content, PASTE_END].concat());
         }
         Some(content)

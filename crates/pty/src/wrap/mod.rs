@@ -11,13 +11,16 @@
 //! and environment, and the wrapper ends as the program ended. The user's terminal gets its settings back
 //! on every way out. Nothing that looks at the bytes can delay or lose one.
 
+mod capture;
 mod flow;
 mod inject;
 mod job;
+mod keep;
 mod observer;
 mod process;
 mod pump;
 mod record;
+mod relay;
 mod signals;
 mod tap;
 mod terminal;
@@ -32,9 +35,12 @@ use std::path::PathBuf;
 use rustix::pty::OpenptFlags;
 use rustix::termios::{LocalModes, OptionalActions};
 
+pub use capture::{Capture, Captured, Outlet};
 pub use inject::{Framing, INJECT_BYTES_MAX, InjectError, Injected, Injector, inject_queue};
+pub use keep::{Keep, Label, Troubles};
 pub use observer::{Blind, Observer, TtyMode};
 pub use process::die_of;
+pub use relay::{RING_TURNS_MAX, Relay};
 pub use tap::{LAG_BYTES_KEPT, LAG_BYTES_MAX, Sight};
 
 use observer::{ModeProbe, Observed, Observing, Started};

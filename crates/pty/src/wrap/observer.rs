@@ -78,8 +78,8 @@ impl ModeProbe {
 const MODE_PAUSE_FIRST: Duration = Duration::from_millis(10);
 const MODE_PAUSE_LAST: Duration = Duration::from_millis(500);
 
-/// How long the wrapper's end waits for what is still to be looked at.
-const FINISH_PAUSE: Duration = Duration::from_secs(3);
+/// How long the wrapper's end waits for what is still to be looked at and told.
+const FINISH_PAUSE: Duration = Duration::from_secs(6);
 
 /// The thread's state.
 struct Watcher {

@@ -75,6 +75,10 @@ impl Capture {
         }
     }
 
+    pub(super) fn held_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Whether the echo is not over yet.
     pub(super) fn in_head(&self) -> bool {
         matches!(self.head, Head::Open(_))
@@ -91,7 +95,9 @@ impl Capture {
         };
         let shown = squeezed(&strip(line));
         let front = lines.first().cloned().unwrap_or_default();
-        let whole = shown == front || shown == format!("{}{front}", squeezed(prompt)) || self.line_editor;
+        let repainted = fresh.ends_with(&format!("{}{front}", squeezed(prompt)));
+        let whole = shown == front || shown.strip_suffix(&front) == Some(&squeezed(prompt));
+        let whole = whole || self.line_editor || (repainted && !prompt.is_empty());
         let echo = shown.ends_with(&front) && !front.is_empty() && whole;
         if fresh.is_empty() || (echo && lines.len() <= 1) {
             self.head = Head::Done(after);
@@ -105,11 +111,12 @@ impl Capture {
     /// Content begins here, whatever came before.
     pub(super) fn cut_head(&mut self, at: u64) {
         self.head = Head::Done(usize::try_from(at - self.begin).unwrap_or(usize::MAX));
+        self.end = None;
     }
 
     /// Content ends here, wherever the prompt line begins.
     pub(super) fn cut_tail(&mut self, at: u64) {
-        self.end = Some(at);
+        self.end.get_or_insert(at);
     }
 
     /// The user interrupted: the `^C` that follows is echo.

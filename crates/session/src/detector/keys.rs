@@ -174,7 +174,7 @@ impl Keys {
             | ([], b'I' | b'O')
             | (_, b'R' | b'c' | b'n' | b't' | b'y') => None,
             (sequence, b'u') => coded(&numbers(sequence)),
-            (sequence, b'~') if sequence.starts_with(b"27;") => modified(&numbers(sequence)),
+            (sequence, b'~') if sequence.starts_with(b"27;") => Some(modified(&numbers(sequence))),
             (sequence, _) => (event(&numbers(sequence), 1) != RELEASE).then_some(Key::Edit),
         }
     }
@@ -202,14 +202,17 @@ impl Keys {
 
     fn paste(&mut self, byte: u8) -> Option<Key> {
         const END: &[u8] = b"\x1b[201~";
-        if self.sequence.len() == END.len() {
-            self.sequence.remove(0);
+        if END.get(self.sequence.len()) == Some(&byte) {
+            self.sequence.push(byte);
+            return if self.sequence == END { self.end(None) } else { None };
         }
-        self.sequence.push(byte);
-        if self.sequence == END {
-            return self.end(None);
-        }
+        // The beginning of an end that was none is dropped: a paste holds no escape sequences.
+        self.sequence.clear();
         match byte {
+            0x1b => {
+                self.sequence.push(byte);
+                None
+            }
             b'\r' | b'\n' => Some(Key::Pasted(b'\n')),
             0x00..=0x1f => None,
             byte => Some(Key::Pasted(byte)),
@@ -250,8 +253,8 @@ fn coded(numbers: &[Vec<u32>]) -> Option<Key> {
 }
 
 /// `CSI 27 ; modifiers ; code ~`.
-fn modified(numbers: &[Vec<u32>]) -> Option<Key> {
-    Some(key(value(numbers, 2, 0), value(numbers, 1, 0)))
+fn modified(numbers: &[Vec<u32>]) -> Key {
+    key(value(numbers, 2, 0), value(numbers, 1, 0))
 }
 
 fn key(code: u32, modifiers: u32) -> Key {

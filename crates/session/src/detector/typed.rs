@@ -27,6 +27,10 @@ impl Typed {
         }
     }
 
+    pub(super) fn held_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Whether text stands in the line.
     pub(super) fn has_text(&self) -> bool {
         !self.bytes.is_empty()

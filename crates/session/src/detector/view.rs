@@ -43,6 +43,10 @@ impl View {
         self.pending.extend_from_slice(rest);
     }
 
+    pub(super) fn held_bytes(&self) -> usize {
+        self.pending.len()
+    }
+
     /// Paints what waits.
     pub(super) fn paint(&mut self) {
         if self.pending.is_empty() {

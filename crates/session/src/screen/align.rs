@@ -65,9 +65,8 @@ fn laid_out_anew(rows: &[Row], frame: &[Row]) -> Option<usize> {
 fn common_rows(rows: &[Row], frame: &[Row]) -> Vec<(usize, usize)> {
     let width = frame.len() + 1;
     let mut lengths = vec![0u32; (rows.len() + 1) * width];
-    let length = |lengths: &[u32], old: usize, new: usize| {
-        lengths.get(old * width + new).copied().unwrap_or_default()
-    };
+    let length =
+        |lengths: &[u32], old: usize, new: usize| lengths.get(old * width + new).copied().unwrap_or_default();
     for (old, row) in rows.iter().enumerate() {
         for (new, other) in frame.iter().enumerate() {
             let best = if row == other && !row.is_blank() {

@@ -2,6 +2,7 @@
 //!
 //! Found, missed, invented and early turns, the interrupted flag, the text and the delay, by the rules
 //! that `docs/turn-detection.md` states. Run it with `--nocapture` to see the table.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod score;
 mod truth;
@@ -107,9 +108,17 @@ fn a_missing_signal_is_made_up_for_by_the_next() {
         (Without::Status, &["claude-status", "claude-tool"][..], "claude"),
         (Without::Status, &["codex", "codex-tool", "codex-wide"], "codex"),
         (Without::StatusAndTitle, &["claude", "claude-hooks", "claude-ax", "claude-idlekeys"], "claude"),
-        (Without::StatusAndTitle, &["claude-reject", "claude-slash", "claude-stall", "claude-wide"], "claude"),
+        (
+            Without::StatusAndTitle,
+            &["claude-reject", "claude-slash", "claude-stall", "claude-wide"],
+            "claude",
+        ),
         (Without::StatusAndTitle, &["claude-status", "claude-tool"], "claude"),
-        (Without::StatusAndTitle, &["gemini", "gemini-screen-reader", "gemini-stall", "gemini-wide"], "gemini"),
+        (
+            Without::StatusAndTitle,
+            &["gemini", "gemini-screen-reader", "gemini-stall", "gemini-wide"],
+            "gemini",
+        ),
         (Without::TtyMode, &["aider", "aider-stall"], "aider"),
         (Without::TtyMode, &["bash"], "bash"),
         (Without::TtyMode, &["sqlite3"], "sqlite3"),

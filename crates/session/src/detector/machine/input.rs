@@ -2,6 +2,7 @@
 
 use super::super::keys::Key;
 use super::Detector;
+use super::turns::Queued;
 
 impl Detector {
     pub(super) fn input(&mut self, bytes: &[u8]) {
@@ -56,16 +57,15 @@ impl Detector {
 
     /// Enter: a submit, the answer to a dialog, or the submit of the next turn.
     fn enter(&mut self) {
+        let typed = std::mem::take(&mut self.typed);
         if self.asks() {
-            self.typed = super::Typed::default();
             return;
         }
         if self.phase.takes_submit() {
-            self.open(self.now, false);
+            self.open(self.now, &typed, false);
         } else if let Some(open) = self.phase.open_mut() {
-            open.queued = Some(self.now);
+            open.queued = Some(Queued { at: self.now, typed });
         }
-        self.typed = super::Typed::default();
     }
 
     /// Whether Enter answers a question that is no prompt.

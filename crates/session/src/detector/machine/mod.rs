@@ -113,6 +113,13 @@ impl Detector {
         self.signal
     }
 
+    /// How many bytes of the session are kept, beside the emulated screen. It is bounded.
+    pub fn held_bytes(&self) -> usize {
+        let screen = self.view.as_ref().map_or(0, View::held_bytes);
+        let raw = self.raw.as_ref().map_or(0, Raw::held_bytes);
+        self.line.held_bytes() + self.capture.held_bytes() + self.typed.held_bytes() + screen + raw
+    }
+
     /// When the next [`Event::Tick`] is due. Tell the tty's mode before it.
     pub fn deadline(&self) -> Option<Duration> {
         let keys = self.keys.deadline();

@@ -29,6 +29,10 @@ impl Line {
         self.bytes.get(from..).unwrap_or_default()
     }
 
+    pub(super) fn held_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Forgets the line.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();

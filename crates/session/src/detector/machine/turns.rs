@@ -4,6 +4,7 @@ use super::super::capture::Capture;
 use super::super::event::{Happening, Signal, State, Turn};
 use super::super::render::render;
 use super::super::sequence::strip;
+use super::super::typed::Typed;
 use super::Detector;
 use crate::screen::Ending;
 use std::time::Duration;
@@ -21,6 +22,7 @@ pub(super) enum Phase {
 
 /// A turn that is not complete.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is seen by itself")]
 pub(super) struct Open {
     start: Duration,
     /// The program was seen working on it.
@@ -32,7 +34,7 @@ pub(super) struct Open {
     /// Opened by an Enter that was typed before the last boundary.
     by_queue: bool,
     /// Enter was typed meanwhile.
-    pub(super) queued: Option<Duration>,
+    pub(super) queued: Option<Queued>,
     /// Ctrl-C was typed or SIGINT sent.
     pub(super) interrupted: bool,
     /// How often Esc was pressed.
@@ -40,6 +42,13 @@ pub(super) struct Open {
     /// The lowest row that told an interruption when Esc was pressed.
     pub(super) interrupt_row: Option<usize>,
     incomplete: bool,
+}
+
+/// An Enter that was typed while the program worked.
+#[derive(Debug)]
+pub(super) struct Queued {
+    pub(super) at: Duration,
+    pub(super) typed: Typed,
 }
 
 impl Phase {
@@ -110,6 +119,10 @@ impl Raw {
         Self { bytes: Vec::new(), bytes_max, truncated: false }
     }
 
+    pub(super) fn held_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     pub(super) fn push(&mut self, bytes: &[u8]) {
         let room = self.bytes_max.saturating_sub(self.bytes.len());
         self.truncated |= bytes.len() > room;
@@ -119,12 +132,12 @@ impl Raw {
 
 impl Detector {
     /// Opens a turn with a submit at this time.
-    pub(super) fn open(&mut self, start: Duration, by_queue: bool) {
+    pub(super) fn open(&mut self, start: Duration, typed: &Typed, by_queue: bool) {
         self.phase = Phase::Open(Open { start, by_queue, ..Open::default() });
         self.ready = None;
         if self.is_stream() {
             let line_editor = self.tty.is_some_and(|mode| !mode.canonical);
-            self.capture.begin(self.line.offset, &self.typed, self.line.bytes(), line_editor);
+            self.capture.begin(self.line.offset, typed, self.line.bytes(), line_editor);
             self.enter_state(State::Working);
         } else if let Some(view) = &mut self.view {
             view.begin();
@@ -160,8 +173,8 @@ impl Detector {
         self.out.extend(turn.map(|turn| Happening::Turn(Box::new(turn))));
         self.ready = None;
         self.enter_state(State::Ready);
-        if let Some(at) = open.queued {
-            self.open(at, true);
+        if let Some(queued) = open.queued {
+            self.open(queued.at, &queued.typed, true);
         }
     }
 

@@ -1,0 +1,313 @@
+//! `turnkeep wrap` in a real terminal: a program behaves as it does without it.
+
+mod terminal;
+
+use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+
+use rustix::process::Signal;
+use terminal::{TURNKEEP, Terminal};
+
+/// Bytes of every kind, the same in every run.
+fn noise(seed: u64, bytes: usize) -> Vec<u8> {
+    let mut state = seed | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()[3]
+    };
+    (0..bytes).map(|_| next()).collect()
+}
+
+#[test]
+fn output_arrives_unchanged() {
+    for (seed, bytes) in [(1, 1), (2, 4095), (3, 65_537), (4, 3_000_000)] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("noise");
+        let sent = noise(seed, bytes);
+        std::fs::write(&file, &sent).unwrap();
+        let script = format!("stty raw -echo; cat '{}'", file.display());
+        for preset in ["generic", "claude"] {
+            let mut terminal = Terminal::wrap(&["--preset", preset, "--", "sh", "-c", &script]);
+            let (came, status) = terminal.finish();
+            assert!(status.success(), "{status}");
+            assert!(came == sent, "seed {seed}, {preset}: {} bytes came of {}", came.len(), sent.len());
+        }
+    }
+}
+
+#[test]
+fn input_arrives_unchanged() {
+    for (seed, bytes) in [(5, 1), (6, 5000), (7, 300_000)] {
+        let sent = noise(seed, bytes);
+        let script = format!("stty raw -echo; echo ready; head -c {bytes} > \"$HOME/came\"");
+        let mut terminal = Terminal::wrap(&["--", "sh", "-c", &script]);
+        terminal.until("ready");
+        terminal.type_bytes(&sent);
+        let (_, status) = terminal.finish();
+        assert!(status.success(), "{status}");
+        assert!(std::fs::read(terminal.home().join("came")).unwrap() == sent, "seed {seed}");
+    }
+}
+
+#[test]
+fn odd_endings_arrive_whole() {
+    let check = |script: &str, expect: &[u8]| {
+        let mut terminal = Terminal::wrap(&["--", "sh", "-c", script]);
+        let (came, status) = terminal.finish();
+        assert_eq!((&*came, status.code()), (expect, Some(0)), "{script}");
+    };
+    check("exit 0", b"");
+    check("sleep 0.2", b"");
+    check("printf 'no newline'", b"no newline");
+    check("printf '\\033[3'", b"\x1b[3");
+    check("printf '\\303'", b"\xc3");
+    check("printf '\\033]0;no end'", b"\x1b]0;no end");
+    check("(sleep 60 >/dev/null 2>&1 </dev/null & echo left one behind)", b"left one behind\r\n");
+}
+
+#[test]
+fn the_exit_code_is_the_programs() {
+    for code in [0, 1, 7, 255] {
+        let mut terminal = Terminal::wrap(&["--", "sh", "-c", &format!("exit {code}")]);
+        assert_eq!(terminal.finish().1.code(), Some(code));
+    }
+    let check = |program: &str, code: i32| {
+        let mut terminal = Terminal::wrap(&["--", program]);
+        let (said, status) = terminal.finish();
+        assert_eq!(status.code(), Some(code), "{program}");
+        assert!(String::from_utf8_lossy(&said).contains(program), "{}", said.escape_ascii());
+    };
+    check("no-such-program", 127);
+    check("/etc/passwd", 126);
+}
+
+#[test]
+fn death_by_a_signal_is_passed_on() {
+    for signal in [Signal::TERM, Signal::KILL, Signal::SEGV, Signal::PIPE, Signal::HUP] {
+        let script = format!("kill -{} $$", signal.as_raw());
+        let mut terminal = Terminal::wrap(&["--", "sh", "-c", &script]);
+        assert_eq!(terminal.finish().1.signal(), Some(signal.as_raw()));
+    }
+}
+
+#[test]
+fn the_program_sees_the_window_and_its_changes() {
+    let script = "trap 'stty size; exit' WINCH; stty size; while :; do sleep 0.02; done";
+    let mut terminal = Terminal::wrap(&["--", "sh", "-c", script]);
+    terminal.until("30 100");
+    terminal.resize(120, 40);
+    terminal.until("40 120");
+    assert!(terminal.finish().1.success());
+}
+
+#[test]
+fn signals_reach_the_program() {
+    for (name, signal) in [
+        ("HUP", Signal::HUP),
+        ("INT", Signal::INT),
+        ("QUIT", Signal::QUIT),
+        ("TERM", Signal::TERM),
+        ("USR1", Signal::USR1),
+        ("USR2", Signal::USR2),
+    ] {
+        let script =
+            format!("trap 'echo got {name}; exit 3' {name}; echo ready; while :; do sleep 0.02; done");
+        let mut terminal = Terminal::wrap(&["--", "sh", "-c", &script]);
+        terminal.until("ready");
+        terminal.signal(signal);
+        terminal.until(&format!("got {name}"));
+        assert_eq!(terminal.finish().1.code(), Some(3), "{name}");
+    }
+}
+
+#[test]
+fn a_typed_interrupt_is_the_programs_own() {
+    let mut terminal = Terminal::wrap(&["--", "sh", "-c", "echo ready; exec cat"]);
+    terminal.until("ready");
+    terminal.wait_for("raw mode", Terminal::is_raw);
+    terminal.type_bytes(b"\x03");
+    assert_eq!(terminal.finish().1.signal(), Some(Signal::INT.as_raw()));
+    // In raw mode it is a byte like any other.
+    let mut terminal = Terminal::wrap(&["--", "sh", "-c", "stty raw; echo ready; head -c 1 | od -c"]);
+    terminal.until("ready");
+    terminal.type_bytes(b"\x03");
+    terminal.until("003");
+    assert!(terminal.finish().1.success());
+}
+
+#[test]
+fn a_program_started_to_ignore_hangups_still_does() {
+    let script = format!("trap '' HUP; exec '{TURNKEEP}' wrap -- grep SigIgn /proc/self/status");
+    let mut terminal = Terminal::run(["sh", "-c", &script], None);
+    let (said, _) = terminal.finish();
+    let said = String::from_utf8_lossy(&said);
+    let mask = said.split_whitespace().last().and_then(|mask| u64::from_str_radix(mask, 16).ok());
+    assert_eq!(mask.map(|mask| mask & 1), Some(1), "{said}");
+}
+
+/// What the wrapper must put back.
+fn essence(settings: &rustix::termios::Termios) -> String {
+    let (input, output) = (settings.input_modes, settings.output_modes);
+    format!("{input:?} {output:?} {:?} {:?}", settings.control_modes, settings.local_modes)
+}
+
+#[test]
+fn the_terminal_gets_its_settings_back() {
+    // (name, fault, what to do when the program runs, exit code, signal)
+    type Act = fn(&mut Terminal);
+    let ways: [(&str, Option<&str>, Act, Option<i32>, Option<Signal>); 5] = [
+        ("exit", None, |terminal| terminal.type_bytes(b"\x04"), Some(0), None),
+        ("kill -TERM", None, |terminal| terminal.signal(Signal::TERM), None, Some(Signal::TERM)),
+        ("kill -HUP", None, |terminal| terminal.signal(Signal::HUP), None, Some(Signal::HUP)),
+        ("typed interrupt", None, |terminal| terminal.type_bytes(b"\x03"), None, Some(Signal::INT)),
+        ("panic", Some("byte-path"), |terminal| terminal.type_bytes(b"x\n"), Some(101), None),
+    ];
+    for (name, fault, act, code, signal) in ways {
+        let mut terminal = Terminal::wrap_with(&["--", "cat"], fault);
+        let before = essence(&terminal.settings());
+        terminal.wait_for("raw mode", Terminal::is_raw);
+        act(&mut terminal);
+        let (said, status) = terminal.finish();
+        let said = said.escape_ascii();
+        assert_eq!((status.code(), status.signal()), (code, signal.map(Signal::as_raw)), "{name}: {said}");
+        assert_eq!(essence(&terminal.settings()), before, "{name}: {said}");
+    }
+}
+
+#[test]
+fn a_detector_that_panics_takes_nothing_with_it() {
+    let mut terminal = Terminal::wrap_with(&["--", "cat"], Some("observer"));
+    terminal.wait_for("raw mode", Terminal::is_raw);
+    terminal.type_bytes(b"still here\n");
+    terminal.until("still here\r\nstill here\r\n");
+    terminal.type_bytes(b"\x04");
+    let (said, status) = terminal.finish();
+    let said = String::from_utf8_lossy(&said);
+    assert!(status.success() && said.contains("detection stopped early"), "{status}: {said}");
+}
+
+#[test]
+fn the_shells_job_control_works_on_it() {
+    let mut terminal = Terminal::run(["bash", "--norc", "--noprofile", "-i"], None);
+    terminal.until("$ ");
+    terminal.type_bytes(format!("'{TURNKEEP}' wrap -- cat\n").as_bytes());
+    terminal.until("wrap -- cat\r\n");
+    terminal.type_bytes(b"before\n");
+    terminal.until("before\r\nbefore\r\n");
+    terminal.type_bytes(b"\x1a");
+    terminal.until("Stopped");
+    terminal.until("$ ");
+    terminal.type_bytes(b"stty -a | tr -s ' ;' '\\n\\n' | grep -xE '.?(icanon|echo)' | tr '\\n' ,; fg\n");
+    let said = terminal.until("wrap -- cat\r\n");
+    assert!(said.contains("icanon,echo,"), "the shell's settings are not back: {said}");
+    terminal.type_bytes(b"after\n");
+    terminal.until("after\r\nafter\r\n");
+    terminal.type_bytes(b"\x04");
+    terminal.until("$ ");
+    terminal.type_bytes(b"echo code $?; exit\n");
+    terminal.until("code 0");
+}
+
+#[test]
+fn job_control_inside_the_program_is_its_own() {
+    let mut terminal = Terminal::wrap(&["--", "bash", "--norc", "--noprofile", "-i"]);
+    terminal.until("$ ");
+    terminal.type_bytes(b"cat\n");
+    terminal.until("cat\r\n");
+    terminal.type_bytes(b"in cat\n");
+    terminal.until("in cat\r\nin cat\r\n");
+    terminal.type_bytes(b"\x1a");
+    terminal.until("Stopped");
+    terminal.until("$ ");
+    terminal.type_bytes(b"fg\n");
+    terminal.until("cat\r\n");
+    terminal.type_bytes(b"\x03");
+    terminal.until("$ ");
+    terminal.type_bytes(b"exit 5\n");
+    assert_eq!(terminal.finish().1.code(), Some(5));
+}
+
+#[test]
+fn a_stop_signal_suspends_the_wrapper_and_a_continue_resumes_it() {
+    let mut terminal = Terminal::wrap(&["--", "sh", "-c", "trap '' TSTP; echo ready; exec cat"]);
+    let before = essence(&terminal.settings());
+    terminal.until("ready");
+    terminal.wait_for("raw mode", Terminal::is_raw);
+    terminal.signal(Signal::TSTP);
+    terminal.wait_for("suspended", |terminal| terminal.status_line("State").starts_with('T'));
+    assert_eq!(essence(&terminal.settings()), before);
+    terminal.resize(90, 20);
+    terminal.signal(Signal::CONT);
+    terminal.wait_for("raw mode again", Terminal::is_raw);
+    terminal.type_bytes(b"resumed\n");
+    terminal.until("resumed\r\nresumed\r\n");
+    terminal.type_bytes(b"\x04");
+    assert!(terminal.finish().1.success());
+}
+
+#[test]
+fn without_a_terminal_it_works_all_the_same() {
+    let check = |input: &[u8], args: &[&str], expect: &str, code: i32| {
+        let mut command = Command::new("timeout");
+        command.args(["60", TURNKEEP, "wrap", "--"]).args(args).env_remove("XDG_RUNTIME_DIR");
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), expect, "{args:?}");
+        assert_eq!(output.status.code(), Some(code), "{args:?}");
+    };
+    check(b"one\ntwo", &["cat"], "one\r\ntwo", 0);
+    check(b"one\n", &["cat"], "one\r\n", 0);
+    check(b"", &["cat"], "", 0);
+    check(b"", &["sh", "-c", "test -t 0 && test -t 1 && stty size; exit 4"], "24 80\r\n", 4);
+}
+
+#[test]
+fn memory_is_bounded_whatever_the_program_prints() {
+    let endless = "head -c 50000000 /dev/zero | tr '\\0' x";
+    let starts = [("generic", "", 0), ("claude", "", 0), ("claude", "\\033]0;", 4), ("generic", "\\033P", 2)];
+    for (preset, start, start_bytes) in starts {
+        let script = format!("stty raw -echo; printf '{start}'; {endless}; printf '\\nready\\n'; head -c 1");
+        let mut terminal = Terminal::wrap(&["--preset", preset, "--", "sh", "-c", &script]);
+        let came = terminal.count_until("\nready\n");
+        let kib: u64 = terminal.status_line("VmHWM").trim_end_matches(" kB").parse().unwrap();
+        assert!(kib < 128 << 10, "{preset}, {start}: {kib} KiB");
+        assert_eq!(came, 50_000_000 + start_bytes);
+        terminal.type_bytes(b"q");
+        assert!(terminal.finish().1.success());
+    }
+}
+
+#[test]
+fn a_recording_can_be_replayed() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("session.jsonl");
+    let name = file.to_str().unwrap();
+    let program = ["bash", "--norc", "--noprofile", "-i"];
+    let mut terminal = Terminal::wrap(&[&["--record", name, "--"], &program[..]].concat());
+    terminal.until("$ ");
+    terminal.person_thinks();
+    terminal.type_bytes(b"echo a$((40+2))z\r");
+    terminal.until("a42z");
+    terminal.until("$ ");
+    terminal.resize(90, 20);
+    terminal.person_thinks();
+    terminal.type_bytes(b"exit\r");
+    assert!(terminal.finish().1.success());
+    let text = std::fs::read_to_string(&file).unwrap();
+    let rows: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&rows[0]["dir"], &rows[0]["cols"], &rows[0]["rows"]), (&"h".into(), &100.into(), &30.into()));
+    for dir in ["o", "i", "r", "s"] {
+        assert!(rows.iter().any(|row| row["dir"] == dir), "no {dir} in {text}");
+    }
+    let detect = Command::new("timeout")
+        .args(["60", TURNKEEP, "detect", name, "--preset", "bash", "--json"])
+        .env("HOME", folder.path())
+        .output()
+        .unwrap();
+    let turns = String::from_utf8_lossy(&detect.stdout);
+    assert!(turns.contains("\"text\":\"a42z\""), "{turns} {}", String::from_utf8_lossy(&detect.stderr));
+}

@@ -1,0 +1,198 @@
+//! A terminal for tests: a pseudo-terminal in which a program runs as it would in a window.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::{Pid, Signal};
+use rustix::pty::OpenptFlags;
+use rustix::termios::{LocalModes, Termios, Winsize};
+
+/// The longest that anything here may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) const TURNKEEP: &str = env!("CARGO_BIN_EXE_turnkeep");
+
+pub(crate) struct Terminal {
+    master: OwnedFd,
+    slave: OwnedFd,
+    child: Child,
+    seen: Vec<u8>,
+    home: tempfile::TempDir,
+}
+
+impl Terminal {
+    /// Runs `turnkeep wrap ARGS` in a terminal of 100 by 30.
+    pub(crate) fn wrap(args: &[&str]) -> Self {
+        Self::wrap_with(args, None)
+    }
+
+    /// The same with a fault injected.
+    pub(crate) fn wrap_with(args: &[&str], fault: Option<&str>) -> Self {
+        Self::run([TURNKEEP, "wrap"].iter().chain(args), fault)
+    }
+
+    /// Runs any program in a terminal. It leads its session, as a shell in a window does.
+    pub(crate) fn run<S: AsRef<OsStr>>(argv: impl IntoIterator<Item = S>, fault: Option<&str>) -> Self {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let master = rustix::pty::openpt(flags).unwrap();
+        rustix::pty::grantpt(&master).unwrap();
+        rustix::pty::unlockpt(&master).unwrap();
+        let slave = rustix::pty::ioctl_tiocgptpeer(&master, flags).unwrap();
+        rustix::termios::tcsetwinsize(&master, size(100, 30)).unwrap();
+        let home = tempfile::tempdir().unwrap();
+        let stdio = || Stdio::from(slave.try_clone().unwrap());
+        let mut command = Command::new("setsid");
+        command.arg("--ctty").args(argv).stdin(stdio()).stdout(stdio()).stderr(stdio());
+        command.env("HOME", home.path()).env("PS1", "$ ").env_remove("XDG_RUNTIME_DIR");
+        command.env_remove("XDG_CONFIG_HOME").env("TERM", "xterm").env("PATH", path());
+        if let Some(fault) = fault {
+            command.env("TURNKEEP_WRAP_FAULT", fault);
+        }
+        let child = command.spawn().expect("setsid is missing: install the package util-linux");
+        Self { master, slave, child, seen: Vec::new(), home }
+    }
+
+    pub(crate) fn home(&self) -> &std::path::Path {
+        self.home.path()
+    }
+
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    pub(crate) fn settings(&self) -> Termios {
+        rustix::termios::tcgetattr(&self.slave).unwrap()
+    }
+
+    pub(crate) fn is_raw(&self) -> bool {
+        !self.settings().local_modes.contains(LocalModes::ICANON)
+    }
+
+    pub(crate) fn resize(&self, cols: u16, rows: u16) {
+        rustix::termios::tcsetwinsize(&self.master, size(cols, rows)).unwrap();
+    }
+
+    pub(crate) fn type_bytes(&mut self, mut bytes: &[u8]) {
+        let deadline = Instant::now() + PATIENCE;
+        while !bytes.is_empty() {
+            assert!(Instant::now() < deadline, "the program does not read");
+            if self.poll(PollFlags::OUT | PollFlags::IN).contains(PollFlags::IN) {
+                self.read();
+                continue;
+            }
+            // A little at a time: what does not fit would block us while the program blocks on its output.
+            let piece = &bytes[..bytes.len().min(1024)];
+            let written = rustix::io::write(&self.master, piece).unwrap();
+            bytes = &bytes[written..];
+        }
+    }
+
+    /// Reads until this was printed after everything that was waited for before; gives what came up to it.
+    pub(crate) fn until(&mut self, text: &str) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let found = self.seen.windows(text.len()).position(|window| window == text.as_bytes());
+            if let Some(at) = found {
+                let before: Vec<u8> = self.seen.drain(..at + text.len()).collect();
+                return String::from_utf8_lossy(&before).into_owned();
+            }
+            assert!(Instant::now() < deadline, "{text:?} was never printed, only: {}", self.shown());
+            assert!(self.poll(PollFlags::IN).is_empty() || self.read(), "ended without {text:?}");
+        }
+    }
+
+    /// Reads until this was printed; counts the bytes before it instead of keeping them.
+    pub(crate) fn count_until(&mut self, text: &str) -> usize {
+        let deadline = Instant::now() + PATIENCE;
+        let mut passed = 0;
+        loop {
+            if let Some(at) = self.seen.windows(text.len()).position(|window| window == text.as_bytes()) {
+                self.seen.drain(..at + text.len());
+                return passed + at;
+            }
+            assert!(Instant::now() < deadline, "{text:?} was never printed");
+            let old = self.seen.len().saturating_sub(text.len());
+            passed += self.seen.drain(..old).count();
+            assert!(self.poll(PollFlags::IN).is_empty() || self.read(), "ended without {text:?}");
+        }
+    }
+
+    /// The end of what was printed, for messages.
+    fn shown(&self) -> String {
+        let start = self.seen.len().saturating_sub(2000);
+        self.seen[start..].escape_ascii().to_string()
+    }
+
+    /// Reads everything until the program has ended; gives what was not waited for, and how it ended.
+    pub(crate) fn finish(&mut self) -> (Vec<u8>, ExitStatus) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let ended = self.child.try_wait().unwrap();
+            while self.poll(PollFlags::IN).contains(PollFlags::IN) && self.read() {}
+            if let Some(status) = ended {
+                return (std::mem::take(&mut self.seen), status);
+            }
+            assert!(Instant::now() < deadline, "does not end; printed {}", self.shown());
+        }
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        rustix::process::kill_process(self.pid(), signal).unwrap();
+    }
+
+    /// Reads and waits until something about the program holds.
+    pub(crate) fn wait_for(&mut self, what: &str, mut holds: impl FnMut(&Self) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !holds(self) {
+            assert!(Instant::now() < deadline, "never: {what}; printed {}", self.shown());
+            if self.poll(PollFlags::IN).contains(PollFlags::IN) {
+                self.read();
+            }
+        }
+    }
+
+    /// The time that a person takes to see a prompt: a prompt is known by what does not follow it.
+    pub(crate) fn person_thinks(&mut self) {
+        let since = Instant::now();
+        self.wait_for("time passes", |_| since.elapsed() > Duration::from_millis(500));
+    }
+
+    /// A line of `/proc/PID/status` of the program.
+    pub(crate) fn status_line(&self, name: &str) -> String {
+        let path = format!("/proc/{}/status", self.pid().as_raw_nonzero());
+        let status = std::fs::read_to_string(path).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+        line.trim_start_matches(':').trim().to_owned()
+    }
+
+    fn poll(&self, flags: PollFlags) -> PollFlags {
+        let mut fds = [PollFd::from_borrowed_fd(self.master.as_fd(), flags)];
+        let pause = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+        rustix::event::poll(&mut fds, Some(&pause)).unwrap();
+        fds[0].revents()
+    }
+
+    fn read(&mut self) -> bool {
+        self.seen.reserve(1 << 16);
+        rustix::io::read(&self.master, rustix::buffer::spare_capacity(&mut self.seen))
+            .is_ok_and(|read| read > 0)
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+fn size(cols: u16, rows: u16) -> Winsize {
+    Winsize { ws_row: rows, ws_col: cols, ws_xpixel: 0, ws_ypixel: 0 }
+}
+
+fn path() -> String {
+    std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned())
+}

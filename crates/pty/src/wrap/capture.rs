@@ -1,0 +1,153 @@
+//! The observer that finds turns: feeds the detector and hands what it says to the outlets.
+//!
+//! Turns are numbered from 1 in the order of their completion. An outlet never waits, so a slow broker or
+//! store does not slow detection down.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use turnkeep_session::detector::{
+    ContentKind, Detector, Event, Happening, Profile, Size, State, TtyMode as DetectorMode, Turn,
+};
+use turnkeep_types::Clock;
+use turnkeep_types::broker::{AgentState, CompletedTurn, StateChange};
+
+use super::observer::{Observer, TtyMode};
+use super::tap::Sight;
+
+/// Where turns go. Nothing here may wait.
+pub trait Outlet: Send {
+    /// The child runs; this is its process id.
+    fn start(&mut self, child: u32);
+    /// The program does something else now.
+    fn state(&mut self, change: &StateChange);
+    /// A turn is complete.
+    fn turn(&mut self, turn: &CompletedTurn);
+    /// The child has ended.
+    fn end(&mut self);
+}
+
+/// What a session is captured as.
+pub struct Captured {
+    /// The session's id.
+    pub session: String,
+    /// How its turns are told.
+    pub profile: Profile,
+    /// So many bytes that painted a turn are kept beside its text.
+    pub raw_bytes_max: Option<usize>,
+    /// What the time is.
+    pub clock: Arc<dyn Clock>,
+    /// Where the turns go.
+    pub outlets: Vec<Box<dyn Outlet>>,
+}
+
+/// Finds the turns of one session.
+pub struct Capture {
+    session: String,
+    text_source: &'static str,
+    detector: Detector,
+    clock: Arc<dyn Clock>,
+    outlets: Vec<Box<dyn Outlet>>,
+    turns: u64,
+}
+
+impl Capture {
+    /// An observer for a session in a window of the user's size.
+    pub fn new(captured: Captured) -> Self {
+        let size = super::terminal::UserTerminal::size();
+        let text_source = match captured.profile.content() {
+            ContentKind::Stream => "stream",
+            ContentKind::Screen => "screen",
+        };
+        let size = Size { cols: size.ws_col, rows: size.ws_row };
+        let detector = Detector::new(captured.profile, size);
+        let detector = match captured.raw_bytes_max {
+            Some(bytes_max) => detector.keep_raw(bytes_max),
+            None => detector,
+        };
+        let Captured { session, clock, outlets, .. } = captured;
+        Self { session, text_source, detector, clock, outlets, turns: 0 }
+    }
+
+    fn feed(&mut self, at: Duration, event: Event<'_>) {
+        for happening in self.detector.feed(at, event) {
+            match happening {
+                // The state says it too.
+                Happening::Ready => {}
+                Happening::State(state) => self.tell_state(state),
+                Happening::Turn(turn) => self.tell_turn(*turn),
+            }
+        }
+    }
+
+    fn tell_state(&mut self, state: State) {
+        let state = match state {
+            State::Starting => return,
+            State::Ready => AgentState::Ready,
+            State::Working => AgentState::Working,
+            State::Blocked => AgentState::Blocked,
+        };
+        let signal = self.detector.signal().map(|signal| signal.to_string());
+        let change = StateChange { session: self.session.clone(), state, since: self.clock.now(), signal };
+        for outlet in &mut self.outlets {
+            outlet.state(&change);
+        }
+    }
+
+    fn tell_turn(&mut self, turn: Turn) {
+        self.turns += 1;
+        let completed = CompletedTurn {
+            session: self.session.clone(),
+            content: turn.content.into(),
+            interrupted: turn.interrupted,
+            text: Some(turn.text),
+            raw: turn.raw.map(Into::into),
+            truncated: turn.truncated,
+            raw_truncated: turn.raw_truncated,
+            seq: Some(self.turns),
+            timestamp: Some(self.clock.now()),
+            incomplete: turn.incomplete,
+            text_source: Some(self.text_source.to_owned()),
+        };
+        for outlet in &mut self.outlets {
+            outlet.turn(&completed);
+        }
+    }
+}
+
+impl Observer for Capture {
+    fn start(&mut self, child: u32) {
+        for outlet in &mut self.outlets {
+            outlet.start(child);
+        }
+    }
+
+    fn see(&mut self, at: Duration, sight: Sight) {
+        match sight {
+            Sight::Output(bytes) => self.feed(at, Event::Output(&bytes)),
+            Sight::Input(bytes) => self.feed(at, Event::Input(&bytes)),
+            Sight::Lost => self.feed(at, Event::Gap),
+            Sight::Interrupt => self.feed(at, Event::Interrupt),
+            Sight::Resize { cols, rows } => self.feed(at, Event::Resize(Size { cols, rows })),
+        }
+    }
+
+    fn mode(&mut self, at: Duration, mode: TtyMode) {
+        let mode = DetectorMode { canonical: mode.canonical, echo: mode.echo };
+        self.feed(at, Event::TtyMode(mode));
+    }
+
+    fn tick(&mut self, at: Duration) {
+        self.feed(at, Event::Tick);
+    }
+
+    fn deadline(&self) -> Option<Duration> {
+        self.detector.deadline()
+    }
+
+    fn end(&mut self, _at: Duration) {
+        for outlet in &mut self.outlets {
+            outlet.end();
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! The outlet to the broker: a thread that connects, registers, hands over turns and takes injections.
+//!
+//! The broker is optional and may come and go. The newest [`RING_TURNS_MAX`] turns are kept here and all
+//! handed over, in order, after every registration: the broker knows them by their numbers, so one that
+//! stayed keeps none twice and one that was restarted has them again. Nothing here reaches the byte path
+//! but the injected bytes.
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::Notify;
+use turnkeep_client::broker::{AsyncConnection, Error};
+use turnkeep_types::broker::{CompletedTurn, Inject, Register, Role, StateChange};
+
+use super::capture::Outlet;
+use super::inject::{Framing, InjectError, Injector};
+
+/// Turns that are kept for a broker that is not there.
+pub const RING_TURNS_MAX: usize = 32;
+/// Bytes of those turns; the newest turn is kept whatever its size.
+const RING_BYTES_MAX: usize = 128 << 20;
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+const RETRY_FIRST: Duration = Duration::from_millis(100);
+const RETRY_LAST: Duration = Duration::from_secs(5);
+/// How long a full queue to the child is waited for before the next look.
+const BUSY_PAUSE: Duration = Duration::from_millis(20);
+/// How long the wrapper's end waits for the broker.
+const END_PAUSE: Duration = Duration::from_secs(2);
+
+/// What is to be told to the broker.
+#[derive(Debug)]
+struct Desk {
+    register: Register,
+    started: bool,
+    ended: bool,
+    ring: VecDeque<CompletedTurn>,
+    ring_bytes: usize,
+    /// The number of the last turn that this connection was told.
+    told_seq: u64,
+    state: Option<StateChange>,
+    state_told: bool,
+}
+
+/// The next thing to say.
+enum Word {
+    Turn(CompletedTurn),
+    State(StateChange),
+    End(String),
+}
+
+impl Desk {
+    fn new(register: Register) -> Self {
+        Self {
+            register,
+            started: false,
+            ended: false,
+            ring: VecDeque::new(),
+            ring_bytes: 0,
+            told_seq: 0,
+            state: None,
+            state_told: true,
+        }
+    }
+
+    /// A new connection has been told nothing.
+    fn forget_told(&mut self) {
+        (self.told_seq, self.state_told) = (0, self.state.is_none());
+    }
+
+    fn keep(&mut self, turn: CompletedTurn) {
+        self.ring_bytes += size(&turn);
+        self.ring.push_back(turn);
+        while self.ring.len() > RING_TURNS_MAX || (self.ring_bytes > RING_BYTES_MAX && self.ring.len() > 1) {
+            self.ring_bytes -= self.ring.pop_front().map_or(0, |turn| size(&turn));
+        }
+    }
+
+    fn next(&self) -> Option<Word> {
+        let untold = self.ring.iter().find(|turn| turn.seq > Some(self.told_seq));
+        if let Some(turn) = untold {
+            return Some(Word::Turn(turn.clone()));
+        }
+        let state = self.state.clone().filter(|_| !self.state_told);
+        state.map(Word::State).or_else(|| self.ended.then(|| Word::End(self.register.session.clone())))
+    }
+}
+
+fn size(turn: &CompletedTurn) -> usize {
+    turn.content.len()
+        + turn.text.as_ref().map_or(0, String::len)
+        + turn.raw.as_ref().map_or(0, Bytes::len)
+}
+
+#[derive(Debug)]
+struct Shared {
+    desk: Mutex<Desk>,
+    bell: Notify,
+}
+
+impl Shared {
+    fn desk(&self) -> MutexGuard<'_, Desk> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Desk)) {
+        change(&mut self.desk());
+        self.bell.notify_one();
+    }
+}
+
+/// The outlet. Ending it waits a moment for the broker to hear everything.
+#[derive(Debug)]
+pub struct Relay {
+    shared: Arc<Shared>,
+    done: Receiver<()>,
+}
+
+impl Relay {
+    /// Starts the thread, which registers the session as soon as the child runs.
+    pub fn start(socket: PathBuf, register: Register, injector: Injector) -> io::Result<Self> {
+        let shared = Arc::new(Shared { desk: Mutex::new(Desk::new(register)), bell: Notify::new() });
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (tell, done) = sync_channel(1);
+        let line = Line { shared: shared.clone(), socket, injector };
+        let body = move || {
+            runtime.block_on(line.run());
+            tell.send(()).ok();
+        };
+        std::thread::Builder::new().name("relay".to_owned()).spawn(body)?;
+        Ok(Self { shared, done })
+    }
+}
+
+impl Outlet for Relay {
+    fn start(&mut self, child: u32) {
+        self.shared.change(|desk| {
+            desk.register.child_pid = Some(child);
+            desk.started = true;
+        });
+    }
+
+    fn state(&mut self, change: &StateChange) {
+        self.shared.change(|desk| (desk.state, desk.state_told) = (Some(change.clone()), false));
+    }
+
+    fn turn(&mut self, turn: &CompletedTurn) {
+        self.shared.change(|desk| desk.keep(turn.clone()));
+    }
+
+    fn end(&mut self) {
+        self.shared.change(|desk| desk.ended = true);
+        // A broker that does not answer finds out by itself that we are gone.
+        self.done.recv_timeout(END_PAUSE).ok();
+    }
+}
+
+/// The thread's side.
+struct Line {
+    shared: Arc<Shared>,
+    socket: PathBuf,
+    injector: Injector,
+}
+
+impl Line {
+    async fn run(self) {
+        while !self.shared.desk().started {
+            self.shared.bell.notified().await;
+        }
+        let mut pause = RETRY_FIRST;
+        loop {
+            if let Ok(connection) = self.connect().await {
+                pause = RETRY_FIRST;
+                if let Err(error) = self.serve(connection).await {
+                    tracing::debug!(%error, "the broker is gone");
+                }
+            }
+            if self.shared.desk().ended {
+                return;
+            }
+            self.rest(pause).await;
+            pause = (pause * 2).min(RETRY_LAST);
+        }
+    }
+
+    /// Waits before the next attempt; the session's end cuts it short.
+    async fn rest(&self, pause: Duration) {
+        let ended = async {
+            while !self.shared.desk().ended {
+                self.shared.bell.notified().await;
+            }
+        };
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = ended => {}
+        }
+    }
+
+    async fn connect(&self) -> Result<AsyncConnection, Error> {
+        let mut connection = AsyncConnection::open(&self.socket, Role::Wrapper, ANSWER_WITHIN).await?;
+        let register = self.shared.desk().register.clone();
+        connection.register(register).await?;
+        self.shared.desk().forget_told();
+        Ok(connection)
+    }
+
+    /// Speaks and hears until the session or the connection ends.
+    async fn serve(&self, mut connection: AsyncConnection) -> Result<(), Error> {
+        loop {
+            loop {
+                let word = self.shared.desk().next();
+                match word {
+                    Some(Word::Turn(turn)) => self.tell_turn(&mut connection, turn).await?,
+                    Some(Word::State(change)) => self.tell_state(&mut connection, change).await?,
+                    Some(Word::End(session)) => return connection.deregister(&session).await,
+                    None => break,
+                }
+            }
+            tokio::select! {
+                inject = connection.next_inject() => self.inject(inject?).await,
+                () = self.shared.bell.notified() => {}
+            }
+        }
+    }
+
+    async fn tell_turn(&self, connection: &mut AsyncConnection, turn: CompletedTurn) -> Result<(), Error> {
+        let seq = turn.seq.unwrap_or_default();
+        let mut told = connection.turn_completed(turn.clone()).await;
+        if matches!(told, Err(Error::TooLong(_))) {
+            let content_alone = CompletedTurn { raw: None, text: None, ..turn };
+            told = connection.turn_completed(content_alone).await;
+        }
+        match told {
+            Err(error) if error.is_fatal() => return Err(error),
+            Err(error) => tracing::warn!(%error, seq, "the broker does not take a turn"),
+            Ok(_) => {}
+        }
+        self.shared.desk().told_seq = seq;
+        Ok(())
+    }
+
+    async fn tell_state(&self, connection: &mut AsyncConnection, change: StateChange) -> Result<(), Error> {
+        let told = connection.state(change.clone()).await;
+        if let Err(error) = told
+            && error.is_fatal()
+        {
+            return Err(error);
+        }
+        let mut desk = self.shared.desk();
+        desk.state_told = desk.state.as_ref() == Some(&change);
+        Ok(())
+    }
+
+    /// Puts bytes into the child's input. While its queue is full nothing more is taken from the broker,
+    /// which then says `busy` to whoever wants to paste.
+    async fn inject(&self, inject: Inject) {
+        let framing = if inject.bracketed { Framing::Bracketed } else { Framing::Plain };
+        loop {
+            match self.injector.inject_as(framing, inject.content.to_vec()) {
+                Ok(()) => return,
+                Err(InjectError::Busy { .. }) if !self.shared.desk().ended => {
+                    tokio::time::sleep(BUSY_PAUSE).await;
+                }
+                Err(error) => return tracing::warn!(%error, "a paste was refused"),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turn(seq: u64, bytes: usize) -> CompletedTurn {
+        CompletedTurn { seq: Some(seq), content: vec![b'x'; bytes].into(), ..CompletedTurn::default() }
+    }
+
+    fn seqs(desk: &Desk) -> Vec<u64> {
+        desk.ring.iter().filter_map(|turn| turn.seq).collect()
+    }
+
+    #[test]
+    fn the_newest_turns_wait_for_the_broker() {
+        let mut desk = Desk::new(Register::default());
+        (1..=40).for_each(|seq| desk.keep(turn(seq, 10)));
+        assert_eq!(seqs(&desk), (9..=40).collect::<Vec<_>>());
+        assert_eq!(desk.ring_bytes, 320);
+        desk.keep(turn(41, RING_BYTES_MAX + 1));
+        assert_eq!(seqs(&desk), [41], "one that is too large is still the newest");
+    }
+
+    #[test]
+    fn a_new_connection_hears_every_turn_again_then_the_state_then_the_end() {
+        let mut desk = Desk::new(Register::default());
+        (1..=2).for_each(|seq| desk.keep(turn(seq, 1)));
+        desk.told_seq = 2;
+        assert!(desk.next().is_none());
+        desk.ended = true;
+        desk.forget_told();
+        let mut said = Vec::new();
+        while let Some(word) = desk.next() {
+            match word {
+                Word::Turn(turn) => {
+                    desk.told_seq = turn.seq.unwrap_or_default();
+                    said.push(turn.seq);
+                }
+                Word::State(_) => panic!("no state was told"),
+                Word::End(_) => break,
+            }
+        }
+        assert_eq!(said, [Some(1), Some(2)]);
+    }
+}

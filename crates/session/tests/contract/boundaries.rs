@@ -1,0 +1,141 @@
+//! Completeness, interruption and queued input of line programs.
+
+use crate::play::Play;
+use std::time::Duration;
+use turnkeep_session::detector::{GENERIC, State};
+
+fn asked() -> Play {
+    Play::new().print("> ").rest()
+}
+
+/// A REPL at its prompt.
+fn python() -> Play {
+    Play::new().raw().print(">>> ").rest()
+}
+
+fn texts(play: &Play, preset: &str) -> Vec<String> {
+    play.turns(preset).into_iter().map(|turn| turn.text).collect()
+}
+
+#[test]
+fn if_the_agent_never_shows_a_subsequent_prompt_no_completed_turn_is_produced() {
+    let play = asked().submit("hi").print("half an ans").rest().rest();
+    assert_eq!(play.turns(GENERIC), []);
+}
+
+#[test]
+fn there_is_no_timeout_based_completion() {
+    let mut play = asked().submit("hi").print("thinking\r\n");
+    for _ in 0..100 {
+        play = play.rest();
+    }
+    assert_eq!(play.turns(GENERIC), []);
+    assert_eq!(texts(&play.print("done\r\n> ").rest(), GENERIC), ["thinking\ndone"]);
+}
+
+#[test]
+fn an_interrupted_turn_is_produced_and_must_be_marked() {
+    let stopped = asked().submit("run").print("part\r\n").keys("\x03").print("^C\r\n> ").rest();
+    let turns = stopped.turns(GENERIC);
+    assert_eq!((turns[0].text.as_str(), turns[0].interrupted), ("part", true));
+    let signalled = asked().submit("run").print("part\r\n").signal().print("\r\n> ").rest();
+    assert!(signalled.turns(GENERIC)[0].interrupted);
+    let normal = asked().submit("run").print("all\r\n> ").rest();
+    assert!(!normal.turns(GENERIC)[0].interrupted);
+}
+
+#[test]
+fn the_flag_of_one_turn_does_not_reach_the_next() {
+    let play = asked()
+        .submit("a")
+        .print("1\r\n")
+        .keys("\x03")
+        .print("> ")
+        .rest()
+        .submit("b")
+        .print("2\r\n> ")
+        .rest();
+    let flags: Vec<bool> = play.turns(GENERIC).iter().map(|turn| turn.interrupted).collect();
+    assert_eq!(flags, [true, false]);
+}
+
+#[test]
+fn ctrl_c_at_an_idle_prompt_makes_no_turn() {
+    let play = asked().keys("draft\x03").print("draft^C\r\n> ").rest();
+    assert_eq!(play.turns(GENERIC), []);
+}
+
+#[test]
+fn enter_typed_while_busy_counts_as_the_submit_of_the_next_turn() {
+    let play =
+        asked().submit("a").print("1\r\n").keys("b\r").print("2\r\n> ").rest().print("b\r\n3\r\n> ").rest();
+    assert_eq!(texts(&play, GENERIC), ["1\n2", "3"]);
+}
+
+#[test]
+fn an_enter_that_a_running_program_took_does_not_spoil_the_next_turn() {
+    let play =
+        python().submit("input('name? ')").print("name? ").rest().submit("bob").print("'bob'\r\n>>> ").rest();
+    let play = play.submit("1").print("1\r\n>>> ").rest();
+    let texts = texts(&play, "python");
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    assert_eq!(texts[1], "1");
+}
+
+#[test]
+fn several_inputs_before_one_boundary_are_one_turn() {
+    let play = asked()
+        .submit("a")
+        .print("1\r\n")
+        .keys("b\r")
+        .print("b\r\n2\r\n")
+        .keys("c\r")
+        .print("3\r\n> ")
+        .rest();
+    assert_eq!(play.turns(GENERIC).len(), 1);
+}
+
+#[test]
+fn text_like_a_prompt_is_none_while_the_tty_is_canonical() {
+    let play = python()
+        .submit("slow()")
+        .canonical()
+        .print(">>> ")
+        .rest()
+        .print("not yet\r\n")
+        .raw()
+        .print(">>> ")
+        .rest();
+    assert_eq!(texts(&play, "python"), [">>> not yet"]);
+}
+
+#[test]
+fn a_canonical_phase_that_was_too_short_to_see_does_not_matter() {
+    let play = python().submit("1").print("1\r\n>>> ").rest();
+    let turns = play.turns("python");
+    assert_eq!(turns[0].text, "1");
+    assert_eq!(turns[0].signal.to_string(), "tty");
+}
+
+#[test]
+fn bracketed_paste_tells_the_prompt_where_the_tty_cannot_be_read() {
+    let play = Play::new().print("\x1b[?2004hdb=> ").rest().submit("select 1;");
+    let busy = play.print("\x1b[?2004l\rdb=> ").rest();
+    assert_eq!(busy.turns("psql"), []);
+    let turns = busy.print("\r\n1\r\n\x1b[?2004hdb=> ").rest().turns("psql");
+    assert_eq!(turns[0].signal.to_string(), "paste");
+}
+
+#[test]
+fn start_is_the_submit_and_end_the_moment_of_detection() {
+    let play = asked().submit("a").wait(500).print("1\r\n> ").rest();
+    let turn = play.turns(GENERIC).remove(0);
+    assert_eq!(turn.start, Duration::from_secs(1));
+    assert_eq!(turn.end, Duration::from_millis(1600));
+}
+
+#[test]
+fn the_states_of_a_session_are_told() {
+    let play = asked().submit("a").print("1\r\n> ").rest();
+    assert_eq!(play.states(GENERIC), [State::Ready, State::Working, State::Ready]);
+}

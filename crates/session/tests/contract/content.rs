@@ -1,0 +1,148 @@
+//! Turn content: boundaries, bytes, exclusions.
+
+use crate::play::{Cut, Play};
+use turnkeep_session::detector::{GENERIC, Profile, presets};
+
+/// The content of the only turn.
+fn content(play: &Play, preset: &str) -> Vec<u8> {
+    let turns = play.turns(preset);
+    assert_eq!(turns.len(), 1, "{turns:?}");
+    turns.into_iter().next().unwrap().content
+}
+
+fn asked() -> Play {
+    Play::new().print("> ").rest()
+}
+
+#[test]
+fn start_is_the_first_byte_of_agent_output_after_the_input_was_submitted() {
+    let play = Play::new().print("banner\r\n> ").rest().submit("hi").print("first\r\nlast\r\n> ").rest();
+    assert_eq!(content(&play, GENERIC), b"first\r\nlast\r\n");
+}
+
+#[test]
+fn end_is_the_last_byte_before_the_line_containing_the_detected_prompt() {
+    let play = asked().submit("hi").print("one\r\ntwo\r\nhost> ").rest();
+    assert_eq!(content(&play, GENERIC), b"one\r\ntwo\r\n");
+}
+
+#[test]
+fn turn_content_is_captured_as_raw_bytes_with_ansi_sequences_preserved() {
+    let bytes = b"\x1b[31mred\x1b[0m\r\n\x1b]8;;x\x07link\x1b]8;;\x07\r\n\xff\xfe\x00bin\r\n";
+    let play = asked().submit("hi").print_bytes(bytes).print("> ").rest();
+    assert_eq!(content(&play, GENERIC), bytes);
+}
+
+#[test]
+fn echoed_user_input_is_excluded_from_turn_content() {
+    let echoes: [(&str, Play); 6] = [
+        ("live", asked().submit("say it").print("it\r\n> ")),
+        ("late", asked().keys("say it\r").print("say it\r\nit\r\n> ")),
+        ("raced", asked().keys("say it\r").print("say").wait(5).print(" it\r\nit\r\n> ")),
+        (
+            "repainted",
+            asked().keys("say it").print("say it").keys("\r").print("\r> say it\x1b[K\r\nit\r\n> "),
+        ),
+        ("corrected", asked().keys("sayx\x7f it\r").print("say it\r\nit\r\n> ")),
+        ("pasted", asked().keys("\x1b[200~say\nit\x1b[201~\r").print("say\r\nit\r\nit\r\n> ")),
+    ];
+    for (name, play) in echoes {
+        assert_eq!(content(&play.rest(), GENERIC), b"it\r\n", "{name}");
+    }
+}
+
+#[test]
+fn output_of_a_program_that_does_not_echo_is_not_taken_for_an_echo() {
+    let play = asked().keys("hi\r").print("hello\r\nyou\r\n> ").rest();
+    assert_eq!(content(&play, GENERIC), b"hello\r\nyou\r\n");
+}
+
+#[test]
+fn the_same_words_later_in_the_output_stay() {
+    let play = asked().submit("echo").print("echo\r\necho\r\n> ").rest();
+    assert_eq!(content(&play, GENERIC), b"echo\r\necho\r\n");
+}
+
+#[test]
+fn the_caret_c_that_answers_an_interrupt_is_echo_and_another_is_not() {
+    let play = asked().submit("run").print("a ^C\r\n").keys("\x03").print("^Cstopped ^C\r\n> ").rest();
+    assert_eq!(content(&play, GENERIC), b"a ^C\r\nstopped ^C\r\n");
+}
+
+#[test]
+fn text_is_the_content_with_carriage_return_backspace_and_erase_applied() {
+    for (bytes, text) in [
+        ("10%\r20%\r100%\r\ndone\r\n", "100%\ndone"),
+        ("abc\x08\x08X\r\n", "aXc"),
+        ("secret\r\x1b[Kshown   \r\n", "shown"),
+        ("one\r\ntwo\x1b[1A\rONE\x1b[1B\r\n", "ONE\ntwo"),
+        ("a\tb\r\n", "a       b"),
+        ("\x1b[32mgr\x1b[1men\x1b[0m\r\n\r\nend\r\n\r\n", "gren\n\nend"),
+        ("shown\r\n\x1b[?1049h\x1b[2Jpager\x1b[?1049lafter\r\n", "shown\nafter"),
+        ("abcdef\x1b[4D\x1b[2P!\r\n", "ab!f"),
+        ("line\x1b[9999Cx\x1b[2K\r\nok\r\n", "\nok"),
+    ] {
+        let play = asked().submit("go").print(bytes).print("> ").rest();
+        let turns = play.turns(GENERIC);
+        assert_eq!(turns[0].text, text, "{bytes:?}");
+        assert_eq!(turns[0].content, bytes.as_bytes());
+    }
+}
+
+#[test]
+fn a_pager_on_the_alternate_screen_shows_no_prompt_and_belongs_to_content_not_to_text() {
+    let pager = "\x1b[?1049hpage\r\n> \r\n> ";
+    let play = asked().submit("man").print(pager).rest().keys("q").print("\x1b[?1049lbye\r\n> ").rest();
+    let turns = play.turns(GENERIC);
+    assert_eq!(turns.len(), 1);
+    assert_eq!(turns[0].text, "bye");
+    assert_eq!(turns[0].content, format!("{pager}\x1b[?1049lbye\r\n").as_bytes());
+}
+
+#[test]
+fn a_line_program_that_ends_without_a_newline_keeps_its_last_words() {
+    let bash = Play::new().raw().print("\x1b[?2004hdemo$ ").rest().submit("printf abc");
+    let bash = bash.print("\x1b[?2004l\rabc\x1b[?2004hdemo$ ").rest();
+    assert_eq!(bash.turns("bash")[0].text, "abc");
+    let python =
+        Play::new().raw().print(">>> ").rest().submit("print('abc', end='')").print("abc>>> ").rest();
+    assert_eq!(python.turns("python")[0].content, b"abc");
+}
+
+#[test]
+fn the_lines_of_a_continued_input_are_not_content() {
+    let play = Play::new().raw().print(">>> ").rest().submit("for i in [1]:").print("... ").rest();
+    let play = play.submit("  print(i)").print("... ").rest().submit("").print("1\r\n>>> ").rest();
+    let turns = play.turns("python");
+    assert_eq!(turns.len(), 1);
+    assert_eq!(turns[0].content, b"1\r\n");
+}
+
+#[test]
+fn shell_integration_marks_bound_the_content_exactly() {
+    let play = Play::new().print("\x1b]133;A\x07two-line\r\nλ \x1b]133;B\x07").rest().submit("ls");
+    let play =
+        play.print("\x1b]133;C\x07file\r\n\x1b]133;D;0\x07\x1b]133;A\x07two-line\r\nλ \x1b]133;B\x07").rest();
+    let turns = play.turns("bash");
+    assert_eq!(turns.len(), 1, "{turns:?}");
+    assert_eq!(turns[0].content, b"file\r\n");
+    assert_eq!(turns[0].signal.to_string(), "marks");
+}
+
+#[test]
+fn content_beyond_the_limit_is_cut_at_its_head_and_says_so() {
+    let line = "x".repeat(1023) + "\n";
+    let mut play = asked().submit("flood");
+    for _ in 0..9 {
+        play = play.print(&line.repeat(1024));
+    }
+    let turns = play.print("> ").rest().turns_of(presets().get(GENERIC).unwrap(), Cut::Whole);
+    assert!(turns[0].truncated);
+    assert_eq!(turns[0].content.len(), 8 * 1024 * 1024 - 2, "the echo's line feed counts too");
+}
+
+#[test]
+fn a_turn_says_which_pattern_the_session_was_started_with_by_its_profile() {
+    assert_eq!(Profile::from_pattern("^x> $").unwrap().pattern(), "^x> $");
+    assert_eq!(presets().get("sqlite3").unwrap().pattern(), "^sqlite> $");
+}

@@ -1,0 +1,78 @@
+//! Input is parsed into keys, never searched for bytes.
+
+use crate::play::Play;
+use turnkeep_session::detector::GENERIC;
+
+fn asked() -> Play {
+    Play::new().print("> ").rest()
+}
+
+/// Whether these keys, pressed in mid-answer, interrupt.
+fn interrupts(keys: &str) -> bool {
+    let play = asked().submit("run").print("part\r\n").keys(keys).rest().print("end\r\n> ").rest();
+    play.turns(GENERIC)[0].interrupted
+}
+
+/// Whether these keys submit.
+fn submits(keys: &str) -> bool {
+    let play = asked().keys("x").print("x").keys(keys).rest().print("\r\nanswer\r\n> ").rest();
+    !play.turns(GENERIC).is_empty()
+}
+
+#[test]
+fn ctrl_c_interrupts_in_each_of_its_forms() {
+    for keys in
+        ["\x03", "\x1b[99;5u", "\x1b[27;5;99~", "\x1b[99;5:1u", "\x1b[99;69u", "\x1b[99:67;5u", "\x1b[I\x03"]
+    {
+        assert!(interrupts(keys), "{keys:?}");
+    }
+}
+
+#[test]
+fn what_is_no_key_press_of_ctrl_c_does_not_interrupt() {
+    let harmless = [
+        ("an arrow", "\x1b[A"),
+        ("an arrow in application mode", "\x1bOA"),
+        ("a mouse report", "\x1b[<35;3;3M"),
+        ("an old mouse report", "\x1b[M\x03\x03\x03"),
+        ("focus", "\x1b[I\x1b[O"),
+        ("a paste", "\x1b[200~a\x03b\x1b[201~"),
+        ("a release", "\x1b[99;5:3u"),
+        ("the cursor's place", "\x1b[3;99R"),
+        ("an answer", "\x1b]11;rgb:0303/0303/0303\x1b\\"),
+        ("a device's name", "\x1bP>|term\x03\x1b\\"),
+        ("alt-c", "\x1bc"),
+        ("letters", "ccc"),
+        ("ctrl-shift-c", "\x1b[99;6u"),
+        ("Esc where the profile does not say so", "\x1b"),
+    ];
+    for (name, keys) in harmless {
+        assert!(!interrupts(keys), "{name}");
+    }
+}
+
+#[test]
+fn enter_submits_in_each_of_its_forms() {
+    for keys in ["\r", "\x1b[13u", "\x1b[13;1u", "\x1b[27;1;13~", "\x1b[13;129u", "\x1b[57414u", "\n"] {
+        assert!(submits(keys), "{keys:?}");
+    }
+}
+
+#[test]
+fn what_is_no_plain_enter_does_not_submit() {
+    let others = [
+        ("shift-enter", "\x1b[13;2u"),
+        ("alt-enter", "\x1b\r"),
+        ("a release", "\x1b[13;1:3u"),
+        ("a paste", "\x1b[200~a\r\nb\x1b[201~"),
+        ("a paste that is not over", "\x1b[200~a\r\nb"),
+    ];
+    for (name, keys) in others {
+        assert!(!submits(keys), "{name}");
+    }
+}
+
+#[test]
+fn a_paste_followed_at_once_by_enter_submits() {
+    assert!(submits("\x1b[200~a\nb\x1b[201~\r"));
+}

@@ -1,0 +1,11 @@
+//! The contract of a turn, clause by clause, on byte streams.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod boundaries;
+mod content;
+mod cuts;
+mod faults;
+mod keys;
+mod play;
+mod prompts;
+mod screens;

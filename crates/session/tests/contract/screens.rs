@@ -1,0 +1,152 @@
+//! Screen programs: signals in order of trust, dialogs, interruption by Esc.
+
+use crate::play::Play;
+use turnkeep_session::detector::{Signal, State};
+
+const BUSY: &str = "\x1b]0;◐ Claude Code\x07";
+const IDLE: &str = "\x1b]0;✳ Claude Code\x07";
+const HOME: &str = "\x1b[H\x1b[2J";
+
+/// A screen: rows of the transcript, then the box and its footer.
+fn screen(transcript: &[&str], footer: &str) -> String {
+    let rows = [transcript, &[""]].concat().join("\r\n");
+    let rule = "─".repeat(40);
+    format!("\x1b[?2026h{HOME}{rows}{rule}\r\n❯ \r\n{rule}\r\n  {footer}\x1b[?2026l")
+}
+
+const WORKS: &str = "⏵⏵ auto mode on · esc to interrupt";
+const RESTS: &str = "⏵⏵ auto mode on";
+
+fn claude() -> Play {
+    Play::new().print(&screen(&[], RESTS)).print(IDLE).rest()
+}
+
+/// A turn that has begun.
+fn working() -> Play {
+    claude().keys("hi\r").wait(20).print(&screen(&["❯ hi"], WORKS)).print(BUSY).rest()
+}
+
+fn answer() -> String {
+    screen(&["❯ hi", "", "● Hello."], RESTS)
+}
+
+#[test]
+fn a_title_that_says_ready_ends_the_turn() {
+    let turns = working().print(&answer()).print(IDLE).rest().turns("claude");
+    assert_eq!(turns.len(), 1);
+    assert_eq!(turns[0].signal, Signal::Title);
+}
+
+#[test]
+fn busy_then_ready_without_a_submit_makes_no_turn() {
+    let play = claude().print(BUSY).rest().print(IDLE).rest();
+    assert_eq!(play.turns("claude"), []);
+}
+
+#[test]
+fn a_submit_that_never_shows_busy_makes_none() {
+    let play = claude().keys("/help\r").print(&screen(&["help"], RESTS)).rest().keys("\x1b").rest();
+    assert_eq!(play.turns("claude"), []);
+    let play = play.keys("hi\r").wait(20).print(BUSY).rest().print(&answer()).print(IDLE).rest();
+    assert_eq!(play.turns("claude").len(), 1);
+}
+
+#[test]
+fn a_ready_signal_waits_for_the_busy_sign_to_leave_the_screen_but_not_for_ever() {
+    let lagging = working().print(IDLE).wait(200).print(&answer()).rest().turns("claude");
+    assert!(lagging[0].end >= lagging[0].start);
+    let waited = working().print(IDLE).rest().turns("claude");
+    assert_eq!(waited.len(), 1, "at most 500 ms after the signal");
+}
+
+#[test]
+fn an_open_synchronized_update_delays_the_boundary() {
+    let half = working().print("\x1b[?2026h").print(IDLE).wait(300);
+    assert_eq!(half.turns("claude"), []);
+    assert_eq!(half.print(&answer()).rest().turns("claude").len(), 1);
+}
+
+#[test]
+fn a_permission_dialog_is_blocked_inside_its_turn_however_it_is_answered() {
+    let dialog =
+        format!("{HOME}❯ hi\r\n Do you want to proceed?\r\n ❯ 1. Yes\r\n   2. No\r\n\r\n Esc to cancel");
+    let asked = working().print(&dialog).print(IDLE).rest();
+    assert_eq!(asked.turns("claude"), []);
+    assert_eq!(asked.states("claude").last(), Some(&State::Blocked));
+    let yes = asked.clone().keys("\r").print(&screen(&["❯ hi"], WORKS)).print(BUSY).rest();
+    assert_eq!(yes.turns("claude"), []);
+    assert_eq!(yes.print(&answer()).print(IDLE).rest().turns("claude").len(), 1);
+    let interrupted = screen(&["❯ hi", "  ⎿  Interrupted · What should Claude do instead?"], RESTS);
+    let no = asked.clone().keys("\x1b[B\r").wait(30).print(&interrupted).rest().turns("claude");
+    assert_eq!((no.len(), no[0].interrupted), (1, false), "the choice No is no interruption");
+    let esc = asked.keys("\x1b").wait(30).print(&interrupted).rest().turns("claude");
+    assert_eq!((esc.len(), esc[0].interrupted), (1, true), "Esc that rejects the dialog is one");
+}
+
+#[test]
+fn esc_interrupts_only_where_the_program_confirms_it() {
+    let unconfirmed = working().keys("\x1b").rest().print(&answer()).print(IDLE).rest().turns("claude");
+    assert!(!unconfirmed[0].interrupted);
+    let rows = ["❯ hi", "● Hel", "  ⎿  Interrupted · What should Claude do instead?"];
+    let confirmed =
+        working().keys("\x1b").wait(10).print(&screen(&rows, RESTS)).print(IDLE).rest().turns("claude");
+    assert!(confirmed[0].interrupted);
+    let arrow =
+        working().keys("\x1b[A").wait(10).print(&screen(&rows, RESTS)).print(IDLE).rest().turns("claude");
+    assert!(!arrow[0].interrupted, "an arrow key is no Esc");
+}
+
+#[test]
+fn status_is_trusted_over_the_title_and_idle_confirms_an_interruption() {
+    let codex =
+        || Play::new().print("\x1b]7501;state=idle:app=codex\x1b\\\x1b]0;demo\x07").rest().keys("hi\r");
+    let working = || codex().print("\x1b]7501;state=working:app=codex\x1b\\").rest();
+    let titled = working().print("\x1b]0;demo\x07").rest();
+    assert_eq!(titled.turns("codex"), [], "the title alone ends nothing");
+    let done = working().print("\x1b]7501;state=done:app=codex\x1b\\").rest().turns("codex");
+    assert_eq!((done.len(), done[0].interrupted, done[0].signal), (1, false, Signal::Status));
+    let stopped =
+        working().keys("\x1b").rest().print("\x1b]7501;state=idle:app=codex\x1b\\").rest().turns("codex");
+    assert!(stopped[0].interrupted);
+    let ignored =
+        working().keys("\x1b").rest().print("\x1b]7501;state=done:app=codex\x1b\\").rest().turns("codex");
+    assert!(!ignored[0].interrupted);
+}
+
+#[test]
+fn a_queued_prompt_after_a_short_ready_state_is_a_turn_of_its_own() {
+    let status = |state: &str| format!("\x1b]7501;state={state}:app=x\x1b\\");
+    let play = Play::new().print(&status("idle")).rest().keys("one\r").print(&status("working")).rest();
+    let play = play.keys("two\r").rest().print(&status("done")).wait(3).print(&status("working")).rest();
+    assert_eq!(play.turns("codex").len(), 1);
+    assert_eq!(play.print(&status("done")).rest().turns("codex").len(), 2);
+}
+
+#[test]
+fn a_prompt_that_the_program_took_into_the_running_turn_makes_no_second_one() {
+    let status = |state: &str| format!("\x1b]7501;state={state}:app=x\x1b\\");
+    let play = Play::new().print(&status("idle")).rest().keys("one\r").print(&status("working")).rest();
+    let play = play.keys("two\r").rest().print(&status("done")).rest();
+    assert_eq!(play.turns("codex").len(), 1);
+    let play = play.keys("three\r").print(&status("working")).rest().print(&status("done")).rest();
+    assert_eq!(play.turns("codex").len(), 2);
+}
+
+#[test]
+fn a_draft_that_hides_the_busy_row_is_no_proof_of_rest() {
+    let rows_only = "[rows]\nbusy = 'esc to interrupt'\nready = '^❯'\ndraft_hides_busy = true";
+    let mut known = turnkeep_session::detector::presets();
+    known.add_toml("rows", &format!("content = 'screen'\n{rows_only}")).unwrap();
+    let turns = |play: &Play| play.turns_of(known.get("rows").unwrap(), crate::play::Cut::Whole).len();
+    let play = Play::new()
+        .print(&screen(&[], RESTS))
+        .rest()
+        .keys("hi\r")
+        .wait(20)
+        .print(&screen(&["❯ hi"], WORKS))
+        .rest();
+    let hidden = play.clone().keys("draft").print(&screen(&["❯ hi"], RESTS)).rest();
+    assert_eq!(turns(&hidden), 0);
+    assert_eq!(turns(&hidden.keys("\x15").print(&screen(&["❯ hi"], RESTS)).rest()), 1);
+    assert_eq!(turns(&play.print(&answer()).rest()), 1);
+}
