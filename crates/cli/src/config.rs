@@ -5,6 +5,7 @@
 //! reads the environment. A value that does not parse is an error that names its place; so is a key
 //! in the file that means nothing.
 
+mod broker;
 mod desktop;
 mod file;
 mod setting;
@@ -20,6 +21,7 @@ use turnkeep_session::detector::Presets;
 use turnkeep_store::Durability;
 use turnkeep_types::Limits;
 
+pub(crate) use broker::{BrokerBounds, BrokerFlags};
 pub(crate) use desktop::Desktop;
 pub(crate) use setting::{Setting, Source};
 
@@ -111,6 +113,7 @@ pub(crate) struct Config {
     pub(crate) tls_key: Setting<Option<PathBuf>>,
     pub(crate) allow_host: Setting<Vec<String>>,
     pub(crate) allow_origin: Setting<Vec<String>>,
+    pub(crate) broker: BrokerBounds,
     pub(crate) desktop: Desktop,
     pub(crate) limits: Limits,
     /// The profiles of wrapped programs: the shipped ones and the file's.
@@ -151,6 +154,7 @@ impl Config {
             tls_key: from.path("tls-key", serve.tls_key.clone(), raw.tls_key)?.optional(),
             allow_host: from.list("allow-host", &serve.allow_host, raw.allow_host),
             allow_origin: from.list("allow-origin", &serve.allow_origin, raw.allow_origin),
+            broker: raw.broker.unwrap_or_default().resolve(from)?,
             desktop: raw.desktop.unwrap_or_default().resolve(from)?,
             limits: limit_settings.limits(),
             limit_settings,
@@ -173,7 +177,12 @@ impl Config {
     pub(crate) fn rows(&self) -> Vec<(&'static str, Value, Source)> {
         let limits = self.limit_settings.rows().into_iter();
         let limits = limits.map(|(name, limit)| (name, json!(limit.value), limit.source.clone()));
-        self.settings().into_iter().chain(self.desktop.rows()).chain(limits).collect()
+        self.settings()
+            .into_iter()
+            .chain(self.broker.rows())
+            .chain(self.desktop.rows())
+            .chain(limits)
+            .collect()
     }
 
     fn settings(&self) -> Vec<(&'static str, Value, Source)> {

@@ -3,6 +3,7 @@
 //! 0: done; 1: it did not work; 2: it was called wrongly. Results go to standard output, errors and
 //! the log to standard error.
 
+mod broker;
 mod commands;
 mod config;
 mod data_dir;
@@ -45,6 +46,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
   turnkeep ctx new --label agent=demo            make a context
   echo '{\"text\":\"hi\"}' | turnkeep append 1 --type com.example.Note@1 --data -
   turnkeep log 1 --graph                         its history, with branches
+  turnkeep wrap -- claude                        run an agent and capture its turns
+  turnkeep sessions                              what the wrapped agents do
 
 Every setting can also be given as TURNKEEP_NAME in the environment (a limit as TURNKEEP_LIMITS_NAME)
 or in the configuration file: `turnkeep config show` shows them all and where each comes from.")]
@@ -128,7 +131,7 @@ fn start_log(verbose: u8, command: &commands::Command) {
     let level = match verbose {
         // Nothing may write over the screen of the wrapped program.
         0 if matches!(command, commands::Command::Wrap(_)) => "off",
-        0 if matches!(command, commands::Command::Up(_)) => "warn",
+        0 if matches!(command, commands::Command::Up(_) | commands::Command::Broker(_)) => "warn",
         0 => "warn,turnkeep_server=off,turnkeep_store=off,turnkeep_journal=off",
         1 => "info",
         _ => "debug",

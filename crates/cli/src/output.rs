@@ -95,6 +95,17 @@ impl Output {
         self.out.write_all(bytes).map_err(|error| OutputError(error).into())
     }
 
+    /// Whether a terminal would take what is written as commands.
+    #[expect(clippy::unused_self, reason = "the question is about where this writes")]
+    pub(crate) fn is_terminal(&self) -> bool {
+        io::stdout().is_terminal()
+    }
+
+    /// Whether a person sees what is written, and it can be painted over.
+    pub(crate) fn is_screen(&self) -> bool {
+        !self.json && self.is_terminal()
+    }
+
     /// Refuses to write bytes to a terminal, which would take them as commands.
     #[expect(clippy::unused_self, reason = "the question is about where this writes")]
     pub(crate) fn refuse_terminal(&self) -> Result<()> {

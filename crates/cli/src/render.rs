@@ -3,6 +3,7 @@
 //! Whatever comes from a payload is outside text: control characters are escaped before they reach a
 //! terminal.
 
+mod captured;
 pub(crate) mod graph;
 pub(crate) mod msgpack;
 pub(crate) mod turn;

@@ -24,6 +24,7 @@
 
 mod backoff;
 pub mod broker;
+pub mod capture;
 mod client;
 pub mod compose;
 mod connection;

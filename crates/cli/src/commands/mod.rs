@@ -3,19 +3,27 @@
 mod append;
 mod bench;
 mod blob;
+mod broker;
+mod capture;
 mod completions;
 mod config;
 mod ctx;
+mod deliver;
 mod detect;
 mod doctor;
 mod export;
 mod hotkey;
 mod import;
+mod keep;
 mod log;
+mod paste;
 mod registry;
 mod repair;
+mod sessions;
 mod show;
 mod stats;
+mod turn;
+mod turns;
 mod up;
 mod verify;
 mod wrap;
@@ -68,6 +76,14 @@ pub(crate) enum Command {
     Blob(blob::Command),
     #[command(subcommand)]
     Registry(registry::Command),
+    Broker(broker::Args),
+    Sessions(sessions::Args),
+    Turns(turns::Args),
+    Turn(turn::Args),
+    Capture(capture::Args),
+    Paste(paste::Args),
+    Deliver(deliver::Args),
+    Keep(keep::Args),
     Hotkey(hotkey::Args),
     Stats(stats::Args),
     Verify(verify::Args),
@@ -93,6 +109,14 @@ pub(crate) fn run(command: &Command, app: &mut App) -> Result<()> {
         Command::Show(args) => block_on(show::run(args, app)),
         Command::Blob(command) => block_on(blob::run(command, app)),
         Command::Registry(command) => block_on(registry::run(command, app)),
+        Command::Broker(args) => block_on(broker::run(args, app)),
+        Command::Sessions(args) => sessions::run(args, app),
+        Command::Turns(args) => turns::run(args, app),
+        Command::Turn(args) => turn::run(args, app),
+        Command::Capture(args) => capture::run(args, app),
+        Command::Paste(args) => paste::run(args, app),
+        Command::Deliver(args) => deliver::run(args, app),
+        Command::Keep(args) => block_on(keep::run(args, app)),
         Command::Hotkey(args) => block_on(hotkey::run(args, app)),
         Command::Stats(args) => block_on(stats::run(args, app)),
         Command::Verify(args) => verify::run(args, app),

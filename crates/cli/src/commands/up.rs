@@ -5,10 +5,12 @@ use std::net::SocketAddr;
 use anyhow::{Context, Result};
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use turnkeep_server::broker::RunningBroker;
 use turnkeep_store::Durability;
 
 use super::App;
-use crate::config::{Config, ServeFlags};
+use crate::broker::serve;
+use crate::config::{BrokerFlags, Config, ServeFlags};
 use crate::data_dir::{DataDir, ServerNote};
 use crate::local::Local;
 use crate::output::Style;
@@ -27,6 +29,8 @@ use crate::output::Style;
 pub(crate) struct Args {
     #[command(flatten)]
     serve: ServeFlags,
+    #[command(flatten)]
+    broker: BrokerFlags,
 }
 
 pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
@@ -35,6 +39,7 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
         DataDir::new(std::path::absolute(&config.data.value).context("cannot name the data directory")?);
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for signals")?;
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for signals")?;
+    config.broker.with(args.broker)?;
     let local = Local::up(&config, &dir).await?;
     let note = ServerNote {
         pid: std::process::id(),
@@ -42,10 +47,15 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
         tcp: from_here(local.tcp_addr()),
         tls_cert: config.tls_cert.value.as_deref().map(std::path::absolute).transpose()?,
     };
-    let told = dir.leave_note(&note).and_then(|()| announce(&local, &config, &dir, app));
+    let noted = dir.leave_note(&note);
+    let broker = broker_beside(&config, args.broker);
+    let told = noted.and_then(|()| announce(&local, broker.as_ref(), &config, &dir, app));
     if told.is_ok() {
         either(&mut interrupt, &mut terminate).await;
         tracing::info!("stopping");
+    }
+    if let Some(broker) = broker {
+        broker.shutdown().await;
     }
     dir.remove_note();
     tokio::select! {
@@ -54,6 +64,17 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
         () = either(&mut interrupt, &mut terminate) => {}
     }
     told
+}
+
+/// A broker in the same process. Without one the store serves all the same.
+fn broker_beside(config: &Config, flags: BrokerFlags) -> Option<RunningBroker> {
+    match serve::begin(config, flags) {
+        Ok(broker) => Some(broker),
+        Err(error) => {
+            eprintln!("note: no broker is started here: {error:#}");
+            None
+        }
+    }
 }
 
 /// How a command on this machine reaches an address that is listened on.
@@ -68,7 +89,14 @@ async fn either(interrupt: &mut Signal, terminate: &mut Signal) {
     }
 }
 
-fn announce(local: &Local, config: &Config, dir: &DataDir, app: &mut App) -> Result<()> {
+fn announce(
+    local: &Local,
+    broker: Option<&RunningBroker>,
+    config: &Config,
+    dir: &DataDir,
+    app: &mut App,
+) -> Result<()> {
+    let socket = broker.map(RunningBroker::socket);
     let durability = config.durability.value;
     if app.out.is_json() {
         let line = json!({
@@ -77,6 +105,7 @@ fn announce(local: &Local, config: &Config, dir: &DataDir, app: &mut App) -> Res
             "tcp": local.tcp_addr().to_string(),
             "http": local.http_addr().to_string(),
             "durability": if durability == Durability::Fsync { "fsync" } else { "os" },
+            "broker": socket,
             "link": local.link(),
         });
         app.out.json(&line)?;
@@ -95,6 +124,7 @@ fn announce(local: &Local, config: &Config, dir: &DataDir, app: &mut App) -> Res
     app.out.pairs(&[
         ("Binary", local.tcp_addr().to_string()),
         ("HTTP", format!("{scheme}://{}", local.http_addr())),
+        ("Broker", socket.map_or_else(|| "none".to_owned(), |socket| socket.display().to_string())),
         ("Data", dir.path().display().to_string()),
         ("Durability", durability),
         ("Open", app.out.paint(Style::Name, &local.link())),

@@ -4,20 +4,22 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use turnkeep_client::broker::socket_path;
 use turnkeep_pty::wrap::{
-    Capture, Captured, Ending, Fault, Framing, Injector, Options, Outlet, Relay, WrapError, die_of,
-    inject_queue,
+    Capture, Captured, Ending, Fault, Framing, HookSetup, Hooks, Injector, Keep, Label, Options, Outlet,
+    Relay, Troubles, WrapError, die_of, inject_queue,
 };
 use turnkeep_session::detector::{Presets, Profile};
-use turnkeep_types::broker::{Register, SessionId};
+use turnkeep_types::broker::{FoundTurn, Register, SessionId};
 
 use super::App;
-use crate::config::process_environment;
+use crate::broker::outlets;
+use crate::config::{Config, process_environment};
 use crate::data_dir::random_bytes;
 use crate::failure::Failure;
 use crate::local::WallClock;
+use crate::runtime::block_on;
 
 /// Exit codes of a shell that cannot start a program.
 const CODE_NOT_FOUND: i32 = 127;
@@ -75,6 +77,10 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     let config = app.config()?;
+    if args.share {
+        let failure = Failure::usage("--share: there is no web page yet that shows a terminal");
+        return Err(failure.hint("leave --share out; `turnkeep turns` lists what was captured").into());
+    }
     let profile = profile(args, &config.presets)?;
     let framing = if args.bracketed { Framing::Bracketed } else { Framing::Plain };
     let (injector, injected) = inject_queue(framing)?;
@@ -83,22 +89,29 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     if let Some(relay) = relay(args, &session, &profile, injector)? {
         outlets.push(Box::new(relay));
     }
+    let (keep, troubles) = keep(args, config, &profile)?;
+    outlets.extend(keep.map(|keep| Box::new(keep) as Box<dyn Outlet>));
+    let (hooks, setup) = hooks(args, &session, &profile)?;
     let capture = Capture::new(Captured {
         session: session.to_string(),
         profile,
         raw_bytes_max: args.keep_raw.then_some(RAW_BYTES_MAX),
+        hooks,
         clock: Arc::new(WallClock),
         outlets,
     });
     let options = Options {
-        command: args.command.clone(),
+        command: with_arguments(&args.command, setup.arguments),
+        environment: setup.environment,
         record: args.record.clone(),
         answers_status: args.status_protocol,
         fault: fault(),
     };
     match turnkeep_pty::wrap::run(&options, Box::new(capture), injected) {
         Ok(report) => {
-            report.notes.iter().for_each(|note| eprintln!("turnkeep: {note}"));
+            for note in report.notes.into_iter().chain(troubles.take()) {
+                eprintln!("turnkeep: {note}");
+            }
             end_as(report.ending)
         }
         Err(error) => Err(refuse(error)),
@@ -120,6 +133,45 @@ fn profile(args: &Args, presets: &Presets) -> Result<Profile> {
 fn session_id() -> Result<SessionId> {
     let [bits @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] = random_bytes()?;
     Ok(SessionId::from_random(bits))
+}
+
+/// The way to the turn store, if turns are to be kept.
+fn keep(args: &Args, config: Config, profile: &Profile) -> Result<(Option<Keep>, Troubles)> {
+    if !args.keep {
+        return Ok((None, Troubles::default()));
+    }
+    let label = Label { name: args.name.clone(), preset: Some(profile.name().to_owned()) };
+    let append = move |turn: &FoundTurn| {
+        let kept = block_on(outlets::keep(&config, turn));
+        kept.map(|_| ()).map_err(|error| format!("{error:#}"))
+    };
+    let (keep, troubles) = Keep::start(label, append)?;
+    Ok((Some(keep), troubles))
+}
+
+/// The program's own hooks, if they are asked for.
+fn hooks(args: &Args, session: &SessionId, profile: &Profile) -> Result<(Option<Hooks>, HookSetup)> {
+    if !args.hooks {
+        return Ok((None, HookSetup::default()));
+    }
+    let runtime_dir = process_environment("XDG_RUNTIME_DIR").ok_or_else(|| {
+        Failure::usage("--hooks needs XDG_RUNTIME_DIR, where the program hands its messages over")
+            .hint("set it to a directory of your own, mode 0700, or leave --hooks out")
+    })?;
+    let hooks =
+        Hooks::open(runtime_dir.as_ref(), session.as_str()).context("cannot make the pipe for hooks")?;
+    let setup = hooks.setup(profile.name()).context("cannot set up the program's hooks")?;
+    if setup == HookSetup::default() {
+        let failure = Failure::usage(format!("the profile {} has no hooks", profile.name()));
+        return Err(failure.hint("claude, codex and gemini have them; leave --hooks out").into());
+    }
+    Ok((Some(hooks), setup))
+}
+
+/// The command with more arguments right after the program, before those that the user gave.
+fn with_arguments(command: &[OsString], more: Vec<String>) -> Vec<OsString> {
+    let (program, rest) = command.split_at(command.len().min(1));
+    program.iter().cloned().chain(more.into_iter().map(OsString::from)).chain(rest.iter().cloned()).collect()
 }
 
 /// The way to the broker, where there can be one.

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use turnkeep_session::detector::{PresetError, Presets, ProfileSpec, presets};
 use turnkeep_types::Limits;
 
+use super::broker::RawBroker;
 use super::desktop::RawDesktop;
 use super::setting::{Setting, Sources};
 use crate::failure::Failure;
@@ -29,6 +30,7 @@ pub(super) struct RawFile {
     pub(super) tls_key: Option<String>,
     pub(super) allow_host: Option<Vec<String>>,
     pub(super) allow_origin: Option<Vec<String>>,
+    pub(super) broker: Option<RawBroker>,
     pub(super) desktop: Option<RawDesktop>,
     pub(super) limits: Option<RawLimits>,
     /// Profiles of programs, by name.

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 
-use super::{msgpack, printable, shorten};
+use super::{captured, msgpack, printable, shorten};
 use crate::output::{Output, Style, bytes_text};
 
 /// How much of a turn fits in one line.
@@ -65,7 +65,9 @@ impl ShownTurn<'_> {
     /// The turn's content: its fields by name, or what can be shown without a type.
     fn content(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        if let Some(Value::Object(data)) = self.turn.get("data") {
+        if let (true, Some(Value::Object(data))) = (self.is_captured(), self.turn.get("data")) {
+            lines.extend(captured::lines(data));
+        } else if let Some(Value::Object(data)) = self.turn.get("data") {
             lines.extend(data.iter().flat_map(|(name, value)| field(name, value)));
         } else if let Some(payload) = payload(self.turn) {
             lines.push(msgpack::text(&payload));
@@ -86,6 +88,7 @@ impl ShownTurn<'_> {
 
     fn summary(&self) -> String {
         match self.turn.get("data") {
+            Some(Value::Object(data)) if self.is_captured() => captured::summary(data),
             Some(Value::Object(data)) => {
                 let fields =
                     data.iter().map(|(name, value)| format!("{}={}", printable(name), inline(value)));
@@ -99,6 +102,11 @@ impl ShownTurn<'_> {
                 None => String::new(),
             },
         }
+    }
+
+    fn is_captured(&self) -> bool {
+        let declared = self.turn.get("declared_type").unwrap_or(&Value::Null);
+        captured::is_captured(text_of(declared, "type_id"))
     }
 
     fn heads_text(&self, out: &Output) -> String {

@@ -1,5 +1,6 @@
 //! `turnkeep wrap` in a real terminal: a program behaves as it does without it.
 
+mod relay;
 mod terminal;
 
 use std::io::Write;
@@ -141,7 +142,7 @@ fn a_typed_interrupt_is_the_programs_own() {
 #[test]
 fn a_program_started_to_ignore_hangups_still_does() {
     let script = format!("trap '' HUP; exec '{TURNKEEP}' wrap -- grep SigIgn /proc/self/status");
-    let mut terminal = Terminal::run(["sh", "-c", &script], None);
+    let mut terminal = Terminal::run(["sh", "-c", &script], &[]);
     let (said, _) = terminal.finish();
     let said = String::from_utf8_lossy(&said);
     let mask = said.split_whitespace().last().and_then(|mask| u64::from_str_radix(mask, 16).ok());
@@ -156,17 +157,23 @@ fn essence(settings: &rustix::termios::Termios) -> String {
 
 #[test]
 fn the_terminal_gets_its_settings_back() {
-    // (name, fault, what to do when the program runs, exit code, signal)
+    // (name, environment, what to do when the program runs, exit code, signal)
     type Act = fn(&mut Terminal);
-    let ways: [(&str, Option<&str>, Act, Option<i32>, Option<Signal>); 5] = [
-        ("exit", None, |terminal| terminal.type_bytes(b"\x04"), Some(0), None),
-        ("kill -TERM", None, |terminal| terminal.signal(Signal::TERM), None, Some(Signal::TERM)),
-        ("kill -HUP", None, |terminal| terminal.signal(Signal::HUP), None, Some(Signal::HUP)),
-        ("typed interrupt", None, |terminal| terminal.type_bytes(b"\x03"), None, Some(Signal::INT)),
-        ("panic", Some("byte-path"), |terminal| terminal.type_bytes(b"x\n"), Some(101), None),
+    let ways: [(&str, &[(&str, &str)], Act, Option<i32>, Option<Signal>); 5] = [
+        ("exit", &[], |terminal| terminal.type_bytes(b"\x04"), Some(0), None),
+        ("kill -TERM", &[], |terminal| terminal.signal(Signal::TERM), None, Some(Signal::TERM)),
+        ("kill -HUP", &[], |terminal| terminal.signal(Signal::HUP), None, Some(Signal::HUP)),
+        ("typed interrupt", &[], |terminal| terminal.type_bytes(b"\x03"), None, Some(Signal::INT)),
+        (
+            "panic",
+            &[("TURNKEEP_WRAP_FAULT", "byte-path")],
+            |terminal| terminal.type_bytes(b"x\n"),
+            Some(101),
+            None,
+        ),
     ];
-    for (name, fault, act, code, signal) in ways {
-        let mut terminal = Terminal::wrap_with(&["--", "cat"], fault);
+    for (name, env, act, code, signal) in ways {
+        let mut terminal = Terminal::wrap_with(&["--", "cat"], env);
         let before = essence(&terminal.settings());
         terminal.wait_for("raw mode", Terminal::is_raw);
         act(&mut terminal);
@@ -179,7 +186,7 @@ fn the_terminal_gets_its_settings_back() {
 
 #[test]
 fn a_detector_that_panics_takes_nothing_with_it() {
-    let mut terminal = Terminal::wrap_with(&["--", "cat"], Some("observer"));
+    let mut terminal = Terminal::wrap_with(&["--", "cat"], &[("TURNKEEP_WRAP_FAULT", "observer")]);
     terminal.wait_for("raw mode", Terminal::is_raw);
     terminal.type_bytes(b"still here\n");
     terminal.until("still here\r\nstill here\r\n");
@@ -191,7 +198,7 @@ fn a_detector_that_panics_takes_nothing_with_it() {
 
 #[test]
 fn the_shells_job_control_works_on_it() {
-    let mut terminal = Terminal::run(["bash", "--norc", "--noprofile", "-i"], None);
+    let mut terminal = Terminal::run(["bash", "--norc", "--noprofile", "-i"], &[]);
     terminal.until("$ ");
     terminal.type_bytes(format!("'{TURNKEEP}' wrap -- cat\n").as_bytes());
     terminal.until("wrap -- cat\r\n");

@@ -26,16 +26,16 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// Runs `turnkeep wrap ARGS` in a terminal of 100 by 30.
     pub(crate) fn wrap(args: &[&str]) -> Self {
-        Self::wrap_with(args, None)
+        Self::wrap_with(args, &[])
     }
 
-    /// The same with a fault injected.
-    pub(crate) fn wrap_with(args: &[&str], fault: Option<&str>) -> Self {
-        Self::run([TURNKEEP, "wrap"].iter().chain(args), fault)
+    /// The same with more in the environment.
+    pub(crate) fn wrap_with(args: &[&str], env: &[(&str, &str)]) -> Self {
+        Self::run([TURNKEEP, "wrap"].iter().chain(args), env)
     }
 
     /// Runs any program in a terminal. It leads its session, as a shell in a window does.
-    pub(crate) fn run<S: AsRef<OsStr>>(argv: impl IntoIterator<Item = S>, fault: Option<&str>) -> Self {
+    pub(crate) fn run<S: AsRef<OsStr>>(argv: impl IntoIterator<Item = S>, env: &[(&str, &str)]) -> Self {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let master = rustix::pty::openpt(flags).unwrap();
         rustix::pty::grantpt(&master).unwrap();
@@ -47,10 +47,12 @@ impl Terminal {
         let mut command = Command::new("setsid");
         command.arg("--ctty").args(argv).stdin(stdio()).stdout(stdio()).stderr(stdio());
         command.env("HOME", home.path()).env("PS1", "$ ").env_remove("XDG_RUNTIME_DIR");
-        command.env_remove("XDG_CONFIG_HOME").env("TERM", "xterm").env("PATH", path());
-        if let Some(fault) = fault {
-            command.env("TURNKEEP_WRAP_FAULT", fault);
-        }
+        command
+            .env_remove("XDG_CONFIG_HOME")
+            .env_remove("XDG_DATA_HOME")
+            .env("TERM", "xterm")
+            .env("PATH", path());
+        command.envs(env.iter().copied());
         let child = command.spawn().expect("setsid is missing: install the package util-linux");
         Self { master, slave, child, seen: Vec::new(), home }
     }

@@ -12,6 +12,7 @@ use turnkeep_session::detector::{
 use turnkeep_types::Clock;
 use turnkeep_types::broker::{AgentState, CompletedTurn, StateChange};
 
+use super::hooks::{HOOK_LOOK, HOOK_PAUSE, Hooks, Messages};
 use super::observer::{Observer, TtyMode};
 use super::tap::Sight;
 
@@ -35,6 +36,8 @@ pub struct Captured {
     pub profile: Profile,
     /// So many bytes that painted a turn are kept beside its text.
     pub raw_bytes_max: Option<usize>,
+    /// The program's hooks, if they are used.
+    pub hooks: Option<Hooks>,
     /// What the time is.
     pub clock: Arc<dyn Clock>,
     /// Where the turns go.
@@ -49,6 +52,15 @@ pub struct Capture {
     clock: Arc<dyn Clock>,
     outlets: Vec<Box<dyn Outlet>>,
     turns: u64,
+    hooks: Option<Hooks>,
+    waiting: Option<Waiting>,
+}
+
+/// A turn that waits for its message from the program's hook.
+struct Waiting {
+    turn: CompletedTurn,
+    look_at: Duration,
+    until: Duration,
 }
 
 impl Capture {
@@ -65,8 +77,8 @@ impl Capture {
             Some(bytes_max) => detector.keep_raw(bytes_max),
             None => detector,
         };
-        let Captured { session, clock, outlets, .. } = captured;
-        Self { session, text_source, detector, clock, outlets, turns: 0 }
+        let Captured { session, clock, outlets, hooks, .. } = captured;
+        Self { session, text_source, detector, clock, outlets, turns: 0, hooks, waiting: None }
     }
 
     fn feed(&mut self, at: Duration, event: Event<'_>) {
@@ -75,7 +87,7 @@ impl Capture {
                 // The state says it too.
                 Happening::Ready => {}
                 Happening::State(state) => self.tell_state(state),
-                Happening::Turn(turn) => self.tell_turn(*turn),
+                Happening::Turn(turn) => self.take_turn(at, *turn),
             }
         }
     }
@@ -94,12 +106,15 @@ impl Capture {
         }
     }
 
-    fn tell_turn(&mut self, turn: Turn) {
+    /// A turn is complete: it waits for its hook, or goes out at once.
+    fn take_turn(&mut self, at: Duration, turn: Turn) {
+        self.tell_waiting();
         self.turns += 1;
+        let interrupted = turn.interrupted;
         let completed = CompletedTurn {
             session: self.session.clone(),
             content: turn.content.into(),
-            interrupted: turn.interrupted,
+            interrupted,
             text: Some(turn.text),
             raw: turn.raw.map(Into::into),
             truncated: turn.truncated,
@@ -109,9 +124,41 @@ impl Capture {
             incomplete: turn.incomplete,
             text_source: Some(self.text_source.to_owned()),
         };
-        for outlet in &mut self.outlets {
-            outlet.turn(&completed);
+        let until = at + if self.hooks.is_some() && !interrupted { HOOK_PAUSE } else { Duration::ZERO };
+        self.waiting = Some(Waiting { turn: completed, look_at: at, until });
+        self.look_for_message(at);
+    }
+
+    /// Sends the waiting turn out if its message is there or does not come any more.
+    fn look_for_message(&mut self, at: Duration) {
+        let messages = self.hooks.as_ref().map(Hooks::messages);
+        let Some(waiting) = &mut self.waiting else { return };
+        if messages.is_some_and(|messages| waiting.take_message(&messages)) || waiting.until <= at {
+            self.tell_waiting();
+        } else {
+            waiting.look_at = (at + HOOK_LOOK).min(waiting.until);
         }
+    }
+
+    fn tell_waiting(&mut self) {
+        let Some(Waiting { turn, .. }) = self.waiting.take() else { return };
+        for outlet in &mut self.outlets {
+            outlet.turn(&turn);
+        }
+    }
+}
+
+impl Waiting {
+    /// Takes the exact text, if it is there. The content of a screen's turn is its text.
+    fn take_message(&mut self, messages: &Messages) -> bool {
+        let text = self.turn.text.as_deref().unwrap_or_default();
+        let Some(exact) = messages.exact(text) else { return false };
+        if self.turn.content == text.as_bytes() {
+            self.turn.content = exact.clone().into();
+        }
+        self.turn.text = Some(exact);
+        self.turn.text_source = Some("hook".to_owned());
+        true
     }
 }
 
@@ -138,14 +185,17 @@ impl Observer for Capture {
     }
 
     fn tick(&mut self, at: Duration) {
+        self.look_for_message(at);
         self.feed(at, Event::Tick);
     }
 
     fn deadline(&self) -> Option<Duration> {
-        self.detector.deadline()
+        let look_at = self.waiting.as_ref().map(|waiting| waiting.look_at);
+        [self.detector.deadline(), look_at].into_iter().flatten().min()
     }
 
     fn end(&mut self, _at: Duration) {
+        self.tell_waiting();
         for outlet in &mut self.outlets {
             outlet.end();
         }

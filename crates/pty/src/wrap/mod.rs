@@ -13,6 +13,7 @@
 
 mod capture;
 mod flow;
+mod hooks;
 mod inject;
 mod job;
 mod keep;
@@ -36,6 +37,7 @@ use rustix::pty::OpenptFlags;
 use rustix::termios::{LocalModes, OptionalActions};
 
 pub use capture::{Capture, Captured, Outlet};
+pub use hooks::{HookSetup, Hooks};
 pub use inject::{Framing, INJECT_BYTES_MAX, InjectError, Injected, Injector, inject_queue};
 pub use keep::{Keep, Label, Troubles};
 pub use observer::{Blind, Observer, TtyMode};
@@ -56,6 +58,8 @@ use terminal::UserTerminal;
 pub struct Options {
     /// The program and its arguments.
     pub command: Vec<OsString>,
+    /// Variables that the program gets beside its own environment.
+    pub environment: Vec<(String, String)>,
     /// Where to write a recording.
     pub record: Option<PathBuf>,
     /// Whether queries of the status protocol (OSC 7501) are answered in the terminal's place.
@@ -181,7 +185,7 @@ fn begin(
 
 fn start(options: &Options, slave: OwnedFd) -> Result<Running, WrapError> {
     let program = options.command.first().cloned().unwrap_or_default();
-    Running::start(&options.command, slave).map_err(|source| match source.kind() {
+    Running::start(&options.command, &options.environment, slave).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => WrapError::NotFound(program),
         _ => WrapError::NotStarted { program, source },
     })

@@ -62,12 +62,21 @@ pub(super) struct Running {
 
 impl Running {
     /// Starts a program with `slave` as its controlling terminal and its three standard streams.
-    pub(super) fn start(argv: &[OsString], slave: OwnedFd) -> io::Result<Self> {
+    pub(super) fn start(
+        argv: &[OsString],
+        environment: &[(String, String)],
+        slave: OwnedFd,
+    ) -> io::Result<Self> {
         let (program, args) = argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let (mut news, teller) = io::pipe()?;
         let teller = OwnedFd::from(teller);
         let mut command = Command::new(program);
-        command.args(args).stdin(slave.try_clone()?).stdout(slave.try_clone()?).stderr(slave);
+        command
+            .args(args)
+            .envs(environment.iter().cloned())
+            .stdin(slave.try_clone()?)
+            .stdout(slave.try_clone()?)
+            .stderr(slave);
         // SAFETY: the closure makes system calls only; it neither allocates nor takes a lock.
         unsafe { command.pre_exec(move || enter_session(teller.as_fd())) };
         let monitor = command.spawn()?;

@@ -91,9 +91,7 @@ impl Desk {
 }
 
 fn size(turn: &CompletedTurn) -> usize {
-    turn.content.len()
-        + turn.text.as_ref().map_or(0, String::len)
-        + turn.raw.as_ref().map_or(0, Bytes::len)
+    turn.content.len() + turn.text.as_ref().map_or(0, String::len) + turn.raw.as_ref().map_or(0, Bytes::len)
 }
 
 #[derive(Debug)]

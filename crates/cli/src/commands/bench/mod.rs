@@ -21,6 +21,7 @@ mod reads;
 mod report;
 mod scratch;
 mod table;
+mod wrap;
 
 use std::path::PathBuf;
 
@@ -85,6 +86,8 @@ enum Name {
     Http,
     /// Connect and HELLO
     Connect,
+    /// The wrapper against `script`, and against no wrapper
+    Wrap,
 }
 
 /// How much to do, resolved from the arguments.
@@ -152,6 +155,9 @@ fn measure(args: &Args, effort: &Effort, scratch: &Scratch) -> Result<Table> {
     drop((bare, server));
     if wanted(Name::Memory) {
         table.extend(memory::measure(effort, scratch)?);
+    }
+    if wanted(Name::Wrap) {
+        table.extend(wrap::measure(effort, scratch)?);
     }
     Ok(table)
 }

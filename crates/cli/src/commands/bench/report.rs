@@ -17,6 +17,7 @@ const METHOD: &str = "\
 - Every append is acknowledged after `fdatasync`. Payloads are all different, so that none is dropped as a duplicate; each connection appends to a context of its own.
 - Bare and store alternate, round by round, after a warm-up of both; figures are medians over the rounds, the ratio is the median of each round's ratio.
 - Memory is `RssAnon` of the server right after the appends. Disk is the log up to its last frame plus the index. A start counts from creating the process to its first answer to a read.
+- The wrapper's output is a file that `cat` prints in a terminal of its own; *bare* is the same through `script -qc`. A key goes to a program that sends it back; *bare* is the same program without a wrapper.
 
 ## Caveats
 

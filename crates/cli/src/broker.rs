@@ -1,0 +1,73 @@
+//! How a command reaches the broker, and how it tells what the broker refused.
+
+pub(crate) mod name;
+pub(crate) mod outlets;
+pub(crate) mod serve;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Result;
+use turnkeep_client::broker::{Connection, Error, socket_path};
+use turnkeep_types::broker::{Reason, Role};
+
+use crate::desktop::runtime_dir;
+use crate::failure::Failure;
+
+/// A sink may be slow; the broker gives up on it before this.
+const ANSWER_WITHIN: Duration = Duration::from_secs(45);
+
+/// Where the broker's socket is.
+pub(crate) fn socket() -> Result<PathBuf> {
+    let dir = runtime_dir().ok_or_else(|| {
+        Failure::new("XDG_RUNTIME_DIR is not set to an absolute path, so there is no place for the broker")
+            .hint("log in through the desktop or `loginctl`, or set it to a directory of your own, mode 0700")
+    })?;
+    Ok(socket_path(&dir))
+}
+
+/// Connects to the broker.
+pub(crate) fn connect() -> Result<Connection> {
+    Connection::open(&socket()?, Role::Client, ANSWER_WITHIN).map_err(explained)
+}
+
+/// The error with what to do about it.
+#[expect(clippy::needless_pass_by_value, reason = "it is what an error is mapped with")]
+pub(crate) fn explained(error: Error) -> anyhow::Error {
+    let hint = match (&error, error.reason()) {
+        (Error::Unreachable { .. }, _) => {
+            "start it with `turnkeep broker`, or with everything else by `turnkeep up`"
+        }
+        (_, Some(Reason::NoTurn)) => {
+            "wait until its agent has answered: `turnkeep sessions` says what it does"
+        }
+        (_, Some(Reason::BufferEmpty)) => "capture a turn first: `turnkeep capture SESSION`",
+        (_, Some(Reason::TurnNotFound)) => "`turnkeep turns SESSION` lists the turns that are still there",
+        (_, Some(Reason::SessionDisconnected)) => {
+            "its program has ended: `turnkeep sessions` lists those that run"
+        }
+        (_, Some(Reason::NoRaw)) => "raw bytes are kept of sessions that were wrapped with --keep-raw",
+        (_, Some(Reason::UnknownSink)) => "the sinks are inject, clipboard, file, store and node",
+        (_, Some(Reason::NoClipboard)) => {
+            "the broker found no X11, Wayland or tmux clipboard where it was started"
+        }
+        (_, Some(Reason::Busy)) => "try again in a moment",
+        _ => return Failure::new(plain(&error)).into(),
+    };
+    Failure::new(plain(&error)).hint(hint).into()
+}
+
+/// The broker's word as a sentence.
+fn plain(error: &Error) -> String {
+    let Error::Refused(refusal) = error else { return error.to_string() };
+    let sentence = match refusal.reason {
+        Reason::NoTurn => "the session has completed no turn yet",
+        Reason::BufferEmpty => "nothing was captured yet",
+        Reason::TurnNotFound => "there is no such turn, or no longer",
+        Reason::SessionNotFound => "there is no such session",
+        Reason::SessionDisconnected => "the session has ended",
+        Reason::NoRaw => "the raw bytes of this turn were not kept",
+        _ => return refusal.to_string(),
+    };
+    format!("{sentence} ({})", refusal.reason)
+}

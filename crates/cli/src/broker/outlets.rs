@@ -1,0 +1,66 @@
+//! What the broker's sinks reach from here: the desktop's clipboard and the turn store.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::Result;
+use tokio::runtime::Handle;
+use turnkeep_client::capture::{CaptureStore, Kept};
+use turnkeep_pty::desktop::{Adapter, ClipboardProvider};
+use turnkeep_server::broker::{Clipboard, Keeper, Outlets};
+use turnkeep_types::broker::FoundTurn;
+
+use crate::config::Config;
+use crate::desktop::surroundings;
+use crate::session::{Need, Session};
+
+/// The outlets that this process can offer. To be called on the runtime that serves them.
+pub(crate) fn outlets(config: &Config) -> Outlets {
+    let clipboard = DesktopClipboard { adapter: config.desktop.clipboard.value, open: Mutex::new(None) };
+    let keeper = StoreKeeper { config: config.clone(), runtime: Handle::current() };
+    Outlets { clipboard: Some(Arc::new(clipboard)), keeper: Some(Arc::new(keeper)) }
+}
+
+/// The clipboard of the desktop that is there when it is first needed.
+struct DesktopClipboard {
+    adapter: Adapter,
+    /// Stays open: an X11 clipboard is served by whoever set it.
+    open: Mutex<Option<Box<dyn ClipboardProvider>>>,
+}
+
+impl Clipboard for DesktopClipboard {
+    fn write(&self, content: &[u8]) -> Result<(), String> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut provider = match open.take() {
+            Some(provider) => provider,
+            None => surroundings().clipboard(self.adapter).map_err(|error| error.to_string())?.part,
+        };
+        provider.write(content).map_err(|error| error.to_string())?;
+        // One that failed is not kept: the desktop may have been restarted.
+        *open = Some(provider);
+        Ok(())
+    }
+}
+
+/// Keeps turns through the client, in the store that every command finds.
+struct StoreKeeper {
+    config: Config,
+    runtime: Handle,
+}
+
+impl Keeper for StoreKeeper {
+    fn keep(&self, turn: &FoundTurn) -> Result<(), String> {
+        let kept = self.runtime.block_on(keep(&self.config, turn));
+        kept.map(|_| ()).map_err(|error| format!("{error:#}"))
+    }
+}
+
+/// Keeps a turn in the store that is within reach; starts one where there is none.
+pub(crate) async fn keep(config: &Config, turn: &FoundTurn) -> Result<Kept> {
+    let mut session = Session::open(config, Need::Write).await?;
+    let kept = match session.client().await {
+        Ok(client) => CaptureStore::new(client).keep(turn).await.map_err(anyhow::Error::from),
+        Err(error) => Err(error),
+    };
+    session.close().await;
+    kept
+}

@@ -1,0 +1,35 @@
+//! A broker inside this process: alone, or beside the server.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use turnkeep_server::broker::{BrokerConfig, BrokerError, RunningBroker, SocketError, start};
+
+use super::outlets::outlets;
+use super::socket;
+use crate::config::{BrokerFlags, Config};
+use crate::failure::Failure;
+use crate::local::WallClock;
+
+/// Starts the broker on the current runtime.
+pub(crate) fn begin(config: &Config, flags: BrokerFlags) -> Result<RunningBroker> {
+    let settings = config.broker.with(flags)?;
+    let broker = BrokerConfig { settings, ..BrokerConfig::new(socket()?) };
+    start(broker, outlets(config), Arc::new(WallClock)).map_err(|error| explained(&error))
+}
+
+fn explained(error: &BrokerError) -> anyhow::Error {
+    let failure = Failure::new(error.to_string());
+    let hint = match error {
+        BrokerError::Socket(SocketError::AlreadyRunning(_)) => {
+            "one is enough: other commands reach it by themselves"
+        }
+        BrokerError::Socket(SocketError::NotASocket(_)) => "move it away and try again",
+        BrokerError::Socket(SocketError::NotOurs(_)) => {
+            "XDG_RUNTIME_DIR must name a directory of the user who runs the broker"
+        }
+        BrokerError::Socket(SocketError::Io { .. }) => "check XDG_RUNTIME_DIR: it must be there and writable",
+        BrokerError::Settings(_) => "see `turnkeep broker --help`",
+    };
+    failure.hint(hint).into()
+}

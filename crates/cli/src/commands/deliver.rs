@@ -1,0 +1,70 @@
+//! `turnkeep deliver`: hands what was captured to a sink.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde_json::json;
+use turnkeep_types::broker::Deliver;
+
+use super::App;
+use crate::broker::{connect, explained, name};
+use crate::failure::Failure;
+
+/// Hand what was captured to a sink: inject, clipboard, file, store or node
+///
+/// A file is replaced whole or not at all. `store` appends the turn to the turn store, once, to the context
+/// of its session. Pasting lines into a shell with `inject` runs them.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  turnkeep deliver clipboard
+  turnkeep deliver file --path answer.md
+  turnkeep deliver inject --session tests
+  turnkeep deliver store")]
+pub(crate) struct Args {
+    /// The sink
+    sink: String,
+    /// inject: the session, by its id, a unique head of it, its name, or @last
+    #[arg(long, value_name = "SESSION", conflicts_with = "path")]
+    session: Option<String>,
+    /// file: where to write
+    #[arg(long, value_name = "FILE")]
+    path: Option<PathBuf>,
+    /// node: the run
+    #[arg(long, value_name = "RUN")]
+    run: Option<String>,
+    /// node: the node
+    #[arg(long, value_name = "NODE")]
+    node: Option<String>,
+    /// The terminal's own bytes instead of the content, where they were kept
+    #[arg(long)]
+    raw: bool,
+    /// inject: frame it as a bracketed paste where the program asks for that
+    #[arg(long)]
+    bracketed: bool,
+}
+
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
+    let mut broker = connect()?;
+    let session = args.session.as_deref().map(|session| name::session(&mut broker, session)).transpose()?;
+    let deliver = Deliver {
+        sink: args.sink.clone(),
+        session: session.map(|session| session.session),
+        path: args.path.as_deref().map(absolute).transpose()?,
+        run: args.run.clone(),
+        node: args.node.clone(),
+        raw: args.raw,
+        bracketed: args.bracketed,
+    };
+    broker.deliver(deliver).map_err(explained)?;
+    if app.out.is_json() {
+        return app.out.json(&json!({ "sink": args.sink }));
+    }
+    app.out.line(format!("delivered to {}", args.sink))
+}
+
+/// The path as the broker, which is in another directory, has to be told it.
+fn absolute(path: &Path) -> Result<String> {
+    let path = std::path::absolute(path).with_context(|| format!("cannot name {}", path.display()))?;
+    let text = path.into_os_string().into_string();
+    text.map_err(|path| Failure::new(format!("{} is not UTF-8", path.display())).into())
+}

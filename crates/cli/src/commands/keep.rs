@@ -1,0 +1,44 @@
+//! `turnkeep keep`: one captured turn into the turn store.
+
+use anyhow::Result;
+use serde_json::json;
+use turnkeep_types::broker::GetTurn;
+
+use super::App;
+use crate::broker::{connect, explained, name, outlets};
+use crate::output::Style;
+use crate::render::printable;
+
+/// Keep a captured turn in the turn store
+///
+/// It is appended to the context of its session, which is made when its first turn is kept. Keeping a turn
+/// again changes nothing.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  turnkeep keep review:3
+  turnkeep keep @last:7 --json | jq -r .context_id
+  turnkeep log CONTEXT                    what was kept of a session")]
+pub(crate) struct Args {
+    /// The turn: SESSION:NUMBER
+    #[arg(value_name = "ID")]
+    turn: String,
+}
+
+pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
+    let turn = {
+        let mut broker = connect()?;
+        let turn_id = name::turn_id(&mut broker, &args.turn)?;
+        broker.turn(GetTurn { turn_id, raw: false }).map_err(explained)?
+    };
+    let kept = outlets::keep(&app.config()?, &turn).await?;
+    if app.out.is_json() {
+        let ack = json!({
+            "captured": turn.info.turn_id,
+            "context_id": kept.context.to_string(),
+            "turn_id": kept.ack.turn.to_string(),
+        });
+        return app.out.json(&ack);
+    }
+    let id = app.out.paint(Style::Id, &format!("turn:{}", kept.ack.turn));
+    app.out.line(format!("kept {} as {id} of ctx:{}", printable(&turn.info.turn_id), kept.context))
+}

@@ -1,0 +1,160 @@
+//! `turnkeep sessions`: what the wrapped agents do, once or as it changes.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use turnkeep_client::broker::Connection;
+use turnkeep_types::broker::{AgentState, SessionInfo};
+use turnkeep_types::{Clock, Timestamp};
+
+use super::App;
+use crate::broker::{connect, explained, name};
+use crate::local::WallClock;
+use crate::output::Style;
+use crate::render::printable;
+
+/// How often a live table looks again.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// List the wrapped sessions: what each does, and its latest turn
+///
+/// Sessions that have ended are listed as long as their turns are kept.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  turnkeep sessions
+  turnkeep sessions --watch               a live table
+  turnkeep sessions --json | jq -r 'select(.state==\"ready\").session'")]
+pub(crate) struct Args {
+    /// Show the table again whenever it changes, until interrupted
+    #[arg(short, long)]
+    watch: bool,
+}
+
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
+    let mut broker = connect()?;
+    if args.watch {
+        return watch(&mut broker, app);
+    }
+    let sessions = broker.sessions(true).map_err(explained)?;
+    print(&sessions, WallClock.now(), app)
+}
+
+/// Shows the sessions again and again. Programs get only what has changed, people also how time goes by.
+fn watch(broker: &mut Connection, app: &mut App) -> Result<()> {
+    let clears = app.out.is_screen();
+    let mut shown: Option<Vec<SessionInfo>> = None;
+    loop {
+        let sessions = broker.sessions(true).map_err(explained)?;
+        if clears {
+            app.out.bytes(b"\x1b[H\x1b[J")?;
+            print(&sessions, WallClock.now(), app)?;
+            app.out.flush()?;
+        } else if shown.as_ref() != Some(&sessions) {
+            let changed =
+                |session: &&SessionInfo| shown.as_ref().is_none_or(|shown| !shown.contains(session));
+            let news: Vec<SessionInfo> = sessions.iter().filter(changed).cloned().collect();
+            print(if app.out.is_json() { &news } else { &sessions }, WallClock.now(), app)?;
+            app.out.flush()?;
+            shown = Some(sessions);
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+fn print(sessions: &[SessionInfo], now: Timestamp, app: &mut App) -> Result<()> {
+    if app.out.is_json() {
+        return sessions.iter().try_for_each(|session| app.out.json(&to_json(session)));
+    }
+    if sessions.is_empty() {
+        let hint = app.out.paint(Style::Faint, "no sessions: start one with `turnkeep wrap -- PROGRAM`");
+        return app.out.line(hint);
+    }
+    let rows: Vec<Vec<String>> = sessions.iter().map(|session| row(session, now)).collect();
+    app.out.table(&["SESSION", "NAME", "PRESET", "STATE", "FOR", "TURNS", "LATEST"], &rows)
+}
+
+fn row(session: &SessionInfo, now: Timestamp) -> Vec<String> {
+    let text = |value: &Option<String>| value.as_deref().map_or_else(|| "-".to_owned(), printable);
+    let ago = |time: Option<Timestamp>| time.map_or_else(|| "-".to_owned(), |time| age(time, now));
+    vec![
+        name::short(&session.session),
+        text(&session.name),
+        text(&session.preset),
+        state_text(session).to_owned(),
+        ago(session.since),
+        session.turns.to_string(),
+        session.last_turn_at.map_or_else(|| "-".to_owned(), |time| format!("{} ago", age(time, now))),
+    ]
+}
+
+/// What the session does, in words.
+fn state_text(session: &SessionInfo) -> &'static str {
+    match (session.connected, session.state) {
+        (true, None) => "no prompt seen yet",
+        (true, Some(AgentState::Working)) => "working",
+        (true, Some(AgentState::Blocked)) => "blocked: waits for an answer",
+        (true, Some(AgentState::Ready)) => "ready",
+        (false, Some(AgentState::Working | AgentState::Blocked)) => "ended in mid-turn",
+        (false, _) => "ended",
+    }
+}
+
+/// How long ago something was, in its largest unit.
+fn age(then: Timestamp, now: Timestamp) -> String {
+    let seconds = now.0.saturating_sub(then.0) / 1000;
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m", seconds / 60),
+        3600..86_400 => format!("{}h{:02}m", seconds / 3600, seconds / 60 % 60),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+fn to_json(session: &SessionInfo) -> Value {
+    let millis = |time: Option<Timestamp>| time.map(|time| time.0);
+    json!({
+        "session": session.session,
+        "name": session.name,
+        "preset": session.preset,
+        "pid": session.pid,
+        "child_pid": session.child_pid,
+        "connected": session.connected,
+        "state": session.state.map(AgentState::word),
+        "since": millis(session.since),
+        "signal": session.signal,
+        "has_turn": session.has_turn,
+        "turns": session.turns,
+        "last_turn_at": millis(session.last_turn_at),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_age_is_told_in_its_largest_unit() {
+        for (seconds, expect) in
+            [(0, "0s"), (59, "59s"), (60, "1m"), (3599, "59m"), (3660, "1h01m"), (172_800, "2d")]
+        {
+            assert_eq!(age(Timestamp(5_000), Timestamp(5_000 + seconds * 1000)), expect);
+        }
+        assert_eq!(age(Timestamp(9), Timestamp(0)), "0s", "a clock that was set back");
+    }
+
+    #[test]
+    fn a_session_that_ended_in_mid_turn_says_so() {
+        let session = |connected, state| SessionInfo { connected, state, ..SessionInfo::default() };
+        for (session, expect) in [
+            (session(true, None), "no prompt seen yet"),
+            (session(true, Some(AgentState::Ready)), "ready"),
+            (session(false, Some(AgentState::Ready)), "ended"),
+            (session(false, None), "ended"),
+            (session(false, Some(AgentState::Working)), "ended in mid-turn"),
+            (session(false, Some(AgentState::Blocked)), "ended in mid-turn"),
+        ] {
+            assert_eq!(state_text(&session), expect);
+        }
+    }
+}

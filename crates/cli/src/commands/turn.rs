@@ -1,0 +1,114 @@
+//! `turnkeep turn`: one captured turn.
+
+use anyhow::Result;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::Value;
+use turnkeep_types::broker::{FoundTurn, GetTurn, Reason};
+
+use super::{App, turns};
+use crate::broker::{connect, explained, name};
+use crate::output::bytes_text;
+use crate::render::printable;
+
+/// Print a captured turn
+///
+/// Metadata goes to standard error and the content, byte for byte, to standard output. On a terminal,
+/// control characters are shown instead of sent, except with --raw.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  turnkeep turn @last:3
+  turnkeep turn review:2 --text | wc -w
+  turnkeep turn 3f2a:7 --meta --json
+  turnkeep turn 3f2a:7 --raw > turn.bin   the terminal's own bytes, where they were kept")]
+pub(crate) struct Args {
+    /// The turn: SESSION:NUMBER
+    #[arg(value_name = "ID")]
+    turn: String,
+    #[command(flatten)]
+    what: What,
+}
+
+#[derive(Debug, clap::Args)]
+#[group(multiple = false)]
+struct What {
+    /// Only its metadata, on standard output
+    #[arg(long)]
+    meta: bool,
+    /// The terminal's own bytes where they were kept, else the content; control bytes and all
+    #[arg(long)]
+    raw: bool,
+    /// Its readable text instead of its content
+    #[arg(long)]
+    text: bool,
+}
+
+pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
+    let mut broker = connect()?;
+    let turn_id = name::turn_id(&mut broker, &args.turn)?;
+    let get = |raw| GetTurn { turn_id: turn_id.clone(), raw };
+    let found = match broker.turn(get(args.what.raw)) {
+        Err(error) if error.reason() == Some(Reason::NoRaw) => broker.turn(get(false)),
+        found => found,
+    };
+    let turn = found.map_err(explained)?;
+    match &args.what {
+        What { meta, .. } if app.out.is_json() => app.out.json(&to_json(&turn, *meta)),
+        What { meta: true, .. } => facts(&turn).iter().try_for_each(|fact| app.out.line(fact)),
+        what => {
+            for fact in facts(&turn) {
+                eprintln!("{fact}");
+            }
+            write(&turn, what, app)
+        }
+    }
+}
+
+fn write(turn: &FoundTurn, what: &What, app: &mut App) -> Result<()> {
+    let bytes = match what {
+        What { raw: true, .. } => turn.raw.as_deref().unwrap_or(&turn.content),
+        What { text: true, .. } => turn.text.as_deref().map_or(&turn.content[..], str::as_bytes),
+        _ => &turn.content,
+    };
+    if what.raw || !app.out.is_terminal() {
+        return app.out.bytes(bytes);
+    }
+    String::from_utf8_lossy(bytes).lines().try_for_each(|line| app.out.line(printable(line)))
+}
+
+fn facts(turn: &FoundTurn) -> Vec<String> {
+    let mut facts = vec![
+        ("Turn", turn.info.turn_id.clone()),
+        ("Session", turn.name.clone().unwrap_or_else(|| turn.session.clone())),
+        ("Preset", turn.preset.clone().unwrap_or_default()),
+        ("Completed", turns::completed(&turn.info)),
+        ("Size", bytes_text(turn.info.byte_length.into())),
+        ("Flags", turns::flags(&turn.info).join(" ")),
+    ];
+    facts.retain(|(_, value)| !value.is_empty());
+    facts.iter().map(|(name, value)| format!("{:11}{}", format!("{name}:"), printable(value))).collect()
+}
+
+fn to_json(turn: &FoundTurn, only_meta: bool) -> Value {
+    let mut value = turns::to_json(&turn.info);
+    let texts = [
+        ("session", Some(&turn.session)),
+        ("name", turn.name.as_ref()),
+        ("preset", turn.preset.as_ref()),
+        ("text_source", turn.text_source.as_ref()),
+        ("text", turn.text.as_ref().filter(|_| !only_meta)),
+    ];
+    for (name, text) in texts {
+        if let Some(text) = text {
+            value[name] = text.as_str().into();
+        }
+    }
+    if !only_meta {
+        value["content_b64"] = BASE64_STANDARD.encode(&turn.content).into();
+        if let Some(raw) = &turn.raw {
+            value["raw_b64"] = BASE64_STANDARD.encode(raw).into();
+            value["raw_truncated"] = turn.raw_truncated.into();
+        }
+    }
+    value
+}

@@ -1,0 +1,317 @@
+//! The broker and its commands, as a person uses them: the real binary, a runtime directory of its own.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[allow(dead_code, reason = "each test file uses a part of it")]
+mod sandbox;
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use sandbox::{Sandbox, check, mode};
+use serde_json::Value;
+use turnkeep_client::broker::Connection;
+use turnkeep_types::Timestamp;
+use turnkeep_types::broker::{AgentState, CompletedTurn, Register, Role, StateChange};
+
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// A home with a runtime directory, and a broker in it.
+struct Desk {
+    sandbox: Sandbox,
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+}
+
+fn command(sandbox: &Sandbox, args: &[&str]) -> Command {
+    let mut command = sandbox.command(args);
+    command.env("XDG_RUNTIME_DIR", sandbox.path("run"));
+    command
+}
+
+impl Desk {
+    fn new(more: &[&str]) -> Self {
+        let sandbox = Sandbox::new();
+        std::fs::create_dir(sandbox.path("run")).unwrap();
+        let (child, stdout) = start(&sandbox, &[&["broker"], more].concat());
+        Self { sandbox, child, stdout }
+    }
+
+    fn wrapper(&self, session: &str, name: &str) -> Connection {
+        let socket = self.sandbox.path("run/turnkeep/broker.sock");
+        let mut wrapper = Connection::open(&socket, Role::Wrapper, LIMIT).unwrap();
+        let register = Register {
+            session: session.to_owned(),
+            pid: 1,
+            name: Some(name.to_owned()),
+            preset: Some("claude".to_owned()),
+            ..Register::default()
+        };
+        wrapper.register(register).unwrap();
+        wrapper
+    }
+
+    /// What a command prints to both streams, with its exit code when that is not 0.
+    fn says(&self, line: &str) -> String {
+        let args: Vec<&str> = line.split(' ').collect();
+        let output = command(&self.sandbox, &args).output().unwrap();
+        let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.push_str(&String::from_utf8_lossy(&output.stderr));
+        if let Some(code @ 1..) = output.status.code() {
+            text.push_str(&format!("[{code}]\n"));
+        }
+        text.replace(self.sandbox.path("").to_str().unwrap().trim_end_matches('/'), "HOME")
+    }
+
+    fn json(&self, line: &str) -> Vec<Value> {
+        let said = self.says(line);
+        said.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{said}"))).collect()
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        if self.child.try_wait().unwrap().is_none() {
+            self.child.kill().unwrap();
+            self.child.wait().unwrap();
+        }
+    }
+}
+
+/// Starts a command and waits for its first line.
+fn start(sandbox: &Sandbox, args: &[&str]) -> (Child, BufReader<ChildStdout>) {
+    let mut child = command(sandbox, args).stderr(Stdio::inherit()).spawn().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    stdout.read_line(&mut line).unwrap();
+    assert!(line.contains("broker"), "{args:?} said {line:?}");
+    (child, stdout)
+}
+
+fn turn(session: &str, content: &str, text: &str) -> CompletedTurn {
+    CompletedTurn {
+        session: session.to_owned(),
+        content: content.to_owned().into(),
+        text: Some(text.to_owned()),
+        timestamp: Some(Timestamp(1_700_000_000_000)),
+        ..CompletedTurn::default()
+    }
+}
+
+#[test]
+fn a_turn_goes_from_one_session_to_another_a_file_and_the_store() {
+    let desk = Desk::new(&[]);
+    let mut review = desk.wrapper("aaaa1111", "review");
+    let mut tests = desk.wrapper("bbbb2222", "tests");
+    assert_eq!(desk.says("turns review"), "TURN  COMPLETED  SIZE  FLAGS\n");
+    review.turn_completed(turn("aaaa1111", "\x1b[1mWell\x1b[0m done.\n", "Well done.\n")).unwrap();
+    let interrupted = CompletedTurn { interrupted: true, ..turn("aaaa1111", "Half", "Half") };
+    review.turn_completed(interrupted).unwrap();
+    let expect = "
+        TURN        COMPLETED                SIZE  FLAGS
+        aaaa1111:2  2023-11-14 22:13:20 UTC  4 B   interrupted
+        aaaa1111:1  2023-11-14 22:13:20 UTC  19 B
+    ";
+    check(&desk.says("turns review"), expect);
+    assert_eq!(desk.json("turns @last --limit 1 --json")[0]["turn_id"], "aaaa1111:2");
+    assert_eq!(desk.says("capture review:1"), "captured aaaa1111:1, 19 B\n");
+    assert_eq!(desk.says("paste tests"), "pasted into bbbb2222\n");
+    assert_eq!(tests.next_inject(LIMIT).unwrap().content, "\x1b[1mWell\x1b[0m done.\n");
+    assert_eq!(desk.says("deliver inject --session bbbb"), "delivered to inject\n");
+    assert_eq!(tests.next_inject(LIMIT).unwrap().content, "\x1b[1mWell\x1b[0m done.\n");
+    assert_eq!(desk.says("deliver file --path out.txt"), "delivered to file\n");
+    assert_eq!(std::fs::read(desk.sandbox.path("out.txt")).unwrap(), b"\x1b[1mWell\x1b[0m done.\n");
+
+    assert_eq!(desk.says("keep review:1"), "kept aaaa1111:1 as turn:1 of ctx:1\n");
+    assert_eq!(desk.says("keep review:1"), "kept aaaa1111:1 as turn:1 of ctx:1\n");
+    assert_eq!(desk.says("deliver store"), "delivered to store\n");
+    assert_eq!(desk.json("keep review:2 --json")[0]["turn_id"], "2");
+    let log = "
+        2 (ctx:1) turnkeep.capture.Turn@1 review (claude, interrupted): Half
+        1 turnkeep.capture.Turn@1 review (claude): Well done.
+    ";
+    check(&desk.says("log 1 --oneline"), log);
+    assert!(desk.says("log 1").contains("    review (claude)\n\n    Well done.\n"), "{}", desk.says("log 1"));
+}
+
+#[test]
+fn a_turn_prints_its_content_on_one_stream_and_its_metadata_on_the_other() {
+    let desk = Desk::new(&[]);
+    let mut wrapper = desk.wrapper("aaaa1111", "review");
+    let raw = Some("RAW\x1b[0m".into());
+    wrapper.turn_completed(CompletedTurn { raw, ..turn("aaaa1111", "\x1b[1mA\x1b[0m\n", "A") }).unwrap();
+    wrapper.turn_completed(turn("aaaa1111", "B", "B")).unwrap();
+    let streams = |args: &[&str]| {
+        let output = command(&desk.sandbox, args).output().unwrap();
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (content, metadata) = streams(&["turn", "review:1"]);
+    assert_eq!(content, "\x1b[1mA\x1b[0m\n");
+    let expect = "
+        Turn:      aaaa1111:1
+        Session:   review
+        Preset:    claude
+        Completed: 2023-11-14 22:13:20 UTC
+        Size:      10 B
+    ";
+    check(&metadata, expect);
+    assert_eq!(streams(&["turn", "review:1", "--text"]).0, "A");
+    assert_eq!(streams(&["turn", "review:1", "--raw"]).0, "RAW\x1b[0m");
+    assert_eq!(streams(&["turn", "review:2", "--raw"]).0, "B", "the content, where no raw bytes were kept");
+    assert_eq!(streams(&["turn", "review:1", "--meta"]), (metadata, String::new()));
+    let whole = &desk.json("turn @last:1 --json")[0];
+    assert_eq!((&whole["text"], &whole["content_b64"]), (&"A".into(), &"G1sxbUEbWzBtCg==".into()));
+    assert!(desk.json("turn @last:1 --json --meta")[0].get("content_b64").is_none());
+}
+
+#[test]
+fn sessions_say_what_they_do_and_how_they_ended() {
+    let desk = Desk::new(&[]);
+    assert!(desk.says("sessions").starts_with("no sessions"));
+    let quiet = desk.wrapper("aaaa1111", "quiet");
+    let mut busy = desk.wrapper("bbbb2222", "busy");
+    let state = AgentState::Working;
+    let change = StateChange { session: "bbbb2222".to_owned(), state, since: Timestamp(5), signal: None };
+    busy.state(change).unwrap();
+    let table = desk.says("sessions");
+    let words =
+        |line: usize| table.lines().nth(line).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words(1).starts_with("aaaa1111 quiet claude no prompt seen yet"), "{table}");
+    assert!(words(2).starts_with("bbbb2222 busy claude working"), "{table}");
+    drop((quiet, busy));
+    // The broker notices in its own time.
+    while desk.json("sessions --json").iter().any(|session| session["connected"] == true) {}
+    let table = desk.says("sessions");
+    assert!(table.contains("ended in mid-turn"), "{table}");
+}
+
+#[test]
+fn a_watched_table_shows_what_changes() {
+    let desk = Desk::new(&[]);
+    let mut wrapper = desk.wrapper("aaaa1111", "review");
+    let mut watch = command(&desk.sandbox, &["sessions", "--watch", "--json"]).spawn().unwrap();
+    let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
+    let mut next = || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap();
+    assert_eq!(next()["turns"], 0);
+    wrapper.turn_completed(turn("aaaa1111", "A", "A")).unwrap();
+    assert_eq!(next()["turns"], 1);
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+}
+
+#[test]
+fn what_cannot_be_done_says_why_and_what_to_do() {
+    let desk = Desk::new(&[]);
+    let _one = desk.wrapper("aaaa1111", "twin");
+    let _two = desk.wrapper("aaaa2222", "twin");
+    for (line, expect) in [
+        (
+            "capture nobody",
+            "error: no session is called `nobody`\nhint: `turnkeep sessions` lists them\n[1]\n",
+        ),
+        (
+            "capture twin",
+            "error: `twin` may be any of 2 sessions\nhint: name one by its id: aaaa1111, aaaa2222\n[1]\n",
+        ),
+        ("capture @last", "error: no session has completed a turn yet\n[1]\n"),
+        (
+            "capture aaaa1",
+            "error: the session has completed no turn yet (no_turn)\nhint: wait until its agent has answered: `turnkeep sessions` says what it does\n[1]\n",
+        ),
+        (
+            "paste aaaa1",
+            "error: nothing was captured yet (buffer_empty)\nhint: capture a turn first: `turnkeep capture SESSION`\n[1]\n",
+        ),
+        (
+            "turn aaaa1:7",
+            "error: there is no such turn, or no longer (turn_not_found)\nhint: `turnkeep turns SESSION` lists the turns that are still there\n[1]\n",
+        ),
+        (
+            "deliver printer",
+            "error: unknown_sink: there is no sink `printer`\nhint: the sinks are inject, clipboard, file, store and node\n[1]\n",
+        ),
+        ("deliver file", "error: missing_field: `path` is missing\n[1]\n"),
+    ] {
+        assert_eq!(desk.says(line), expect, "{line}");
+    }
+}
+
+#[test]
+fn without_a_broker_or_a_place_for_one_the_commands_say_so() {
+    let sandbox = Sandbox::new();
+    let error = |command: &mut Command| {
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(error(&mut sandbox.command(&["broker"])).contains("XDG_RUNTIME_DIR is not set"));
+    assert!(error(&mut sandbox.command(&["sessions"])).contains("XDG_RUNTIME_DIR is not set"));
+    std::fs::create_dir(sandbox.path("run")).unwrap();
+    let unreachable = error(&mut command(&sandbox, &["sessions"]));
+    assert!(unreachable.contains("hint: start it with `turnkeep broker`"), "{unreachable}");
+}
+
+#[test]
+fn one_broker_runs_at_a_time_and_leaves_nothing_but_its_directory() {
+    let mut desk = Desk::new(&["--json"]);
+    let socket = desk.sandbox.path("run/turnkeep/broker.sock");
+    assert_eq!((mode(&desk.sandbox.path("run/turnkeep")), mode(&socket)), (0o700, 0o600));
+    assert!(desk.says("broker").contains("already running"));
+    kill_process(Pid::from_child(&desk.child), Signal::TERM).unwrap();
+    assert_eq!(desk.child.wait().unwrap().code(), Some(0));
+    assert!(!socket.exists());
+    assert_eq!(desk.stdout.fill_buf().unwrap(), b"");
+    // Killed, it leaves a stale socket, which the next one clears away.
+    (desk.child, desk.stdout) = start(&desk.sandbox, &["broker"]);
+    desk.child.kill().unwrap();
+    desk.child.wait().unwrap();
+    assert!(socket.exists());
+    (desk.child, desk.stdout) = start(&desk.sandbox, &["broker"]);
+    assert!(desk.says("sessions").starts_with("no sessions"));
+}
+
+#[test]
+fn bounds_come_from_flags_environment_and_file() {
+    let desk = Desk::new(&["--ring", "1"]);
+    let mut wrapper = desk.wrapper("aaaa1111", "review");
+    for content in ["A", "B"] {
+        wrapper.turn_completed(turn("aaaa1111", content, content)).unwrap();
+    }
+    assert_eq!(desk.json("turns review --json").len(), 1);
+    for (args, why) in [
+        (&["broker", "--ring", "0"][..], "a ring holds 1 to 10000 turns"),
+        (&["broker", "--max-turn-bytes", "7340033"], "a turn holds 1 to 7340032 bytes"),
+        (&["up", "--max-memory", "1"], "memory for turns is at least"),
+    ] {
+        let output = command(&desk.sandbox, args).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(why), "{args:?}");
+    }
+}
+
+#[test]
+fn up_runs_a_broker_too_and_goes_on_without_one() {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir(sandbox.path("run")).unwrap();
+    let up = ["up", "--json"];
+    let mut child = command(&sandbox, &up).stderr(Stdio::inherit()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let said: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(said["broker"], sandbox.path("run/turnkeep/broker.sock").to_str().unwrap());
+    let mut wrapper =
+        Connection::open(said["broker"].as_str().unwrap().as_ref(), Role::Wrapper, LIMIT).unwrap();
+    let session = "aaaa1111".to_owned();
+    wrapper.register(Register { session, ..Register::default() }).unwrap();
+    wrapper.turn_completed(turn("aaaa1111", "A", "A")).unwrap();
+    for args in [&["capture", "@last"][..], &["deliver", "store"], &["log", "1"]] {
+        let output = command(&sandbox, args).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let server = sandbox.up(&[]);
+    assert_eq!(server.said["broker"], Value::Null, "without XDG_RUNTIME_DIR");
+    assert!(server.terminate().success());
+}

@@ -1,0 +1,179 @@
+//! The wrapper and the broker: turns arrive, pastes arrive, and either may go away and come back.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use turnkeep_client::broker::{Connection, socket_path};
+use turnkeep_server::broker::{BrokerConfig, Outlets, RunningBroker, start};
+use turnkeep_types::broker::{AgentState, GetTurn, Paste, Role, SessionInfo};
+use turnkeep_types::{ManualClock, Timestamp};
+
+use crate::terminal::Terminal;
+
+const BASH: [&str; 5] = ["--", "bash", "--norc", "--noprofile", "-i"];
+
+/// A broker in this process.
+struct Broker {
+    runtime: Runtime,
+    running: Option<RunningBroker>,
+}
+
+impl Broker {
+    fn start(dir: &Path) -> Self {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let clock = Arc::new(ManualClock::new(Timestamp(1)));
+        let entered = runtime.enter();
+        let running = start(BrokerConfig::new(socket_path(dir)), Outlets::default(), clock).unwrap();
+        drop(entered);
+        Self { runtime, running: Some(running) }
+    }
+
+    fn stop(mut self) {
+        let running = self.running.take().unwrap();
+        self.runtime.block_on(running.shutdown());
+    }
+}
+
+fn client(dir: &Path) -> Connection {
+    Connection::open(&socket_path(dir), Role::Client, Duration::from_secs(30)).unwrap()
+}
+
+fn wrap(dir: &Path, name: &str, args: &[&str]) -> Terminal {
+    let args = [&["--name", name], args, &BASH].concat();
+    let mut terminal = Terminal::wrap_with(&args, &[("XDG_RUNTIME_DIR", dir.to_str().unwrap())]);
+    terminal.until("$ ");
+    terminal
+}
+
+/// The session of this name, once it is like that.
+fn session(
+    client: &mut Connection,
+    terminal: &mut Terminal,
+    name: &str,
+    like: impl Fn(&SessionInfo) -> bool,
+) -> SessionInfo {
+    let mut found = None;
+    terminal.wait_for(&format!("session {name}"), |_| {
+        let sessions = client.sessions(false).unwrap();
+        found = sessions.into_iter().find(|session| session.name.as_deref() == Some(name) && like(session));
+        found.is_some()
+    });
+    found.unwrap()
+}
+
+fn is_ready(session: &SessionInfo) -> bool {
+    session.state == Some(AgentState::Ready)
+}
+
+/// Runs a command in the wrapped shell, which makes the turn of this number.
+fn ask(terminal: &mut Terminal, client: &mut Connection, name: &str, number: u32) -> SessionInfo {
+    terminal.type_bytes(format!("echo a$((40+{number}))z\r").as_bytes());
+    terminal.until(&format!("a{}z", 40 + number));
+    session(client, terminal, name, |session| is_ready(session) && session.turns == number)
+}
+
+fn content(client: &mut Connection, session: &SessionInfo, number: u32) -> String {
+    let turn_id = format!("{}:{number}", session.session);
+    let turn = client.turn(GetTurn { turn_id, raw: false }).unwrap();
+    String::from_utf8_lossy(&turn.content).into_owned()
+}
+
+#[test]
+fn turns_reach_the_broker_and_pastes_reach_the_program() {
+    let dir = tempfile::tempdir().unwrap();
+    let broker = Broker::start(dir.path());
+    let mut client = client(dir.path());
+    let mut one = wrap(dir.path(), "one", &[]);
+    let mut two = wrap(dir.path(), "two", &[]);
+    session(&mut client, &mut one, "one", is_ready);
+    let target = session(&mut client, &mut two, "two", is_ready);
+    let source = ask(&mut one, &mut client, "one", 1);
+    assert_eq!(content(&mut client, &source, 1), "a41z\r\n");
+    assert_eq!((source.preset.as_deref(), source.has_turn), (Some("bash"), true));
+    assert!(source.child_pid.is_some_and(|pid| pid != source.pid));
+    client.capture(&source.session).unwrap();
+    client.paste(Paste { session: target.session, ..Paste::default() }).unwrap();
+    two.until("a41z: command not found");
+    one.type_bytes(b"exit\r");
+    one.finish();
+    let left = client.sessions(false).unwrap();
+    assert_eq!(left.iter().filter_map(|session| session.name.as_deref()).collect::<Vec<_>>(), ["two"]);
+    broker.stop();
+}
+
+#[test]
+fn a_broker_that_comes_late_or_comes_back_gets_every_turn() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut terminal = wrap(dir.path(), "late", &[]);
+    terminal.person_thinks();
+    terminal.type_bytes(b"echo a$((40+1))z\r");
+    terminal.until("a41z");
+    let broker = Broker::start(dir.path());
+    let mut first = client(dir.path());
+    session(&mut first, &mut terminal, "late", |session| is_ready(session) && session.turns == 1);
+    ask(&mut terminal, &mut first, "late", 2);
+    drop(first);
+    broker.stop();
+    terminal.type_bytes(b"echo a$((40+3))z\r");
+    terminal.until("a43z");
+    let broker = Broker::start(dir.path());
+    let mut second = client(dir.path());
+    let found =
+        session(&mut second, &mut terminal, "late", |session| is_ready(session) && session.turns == 3);
+    for number in 1..=3 {
+        assert_eq!(content(&mut second, &found, number), format!("a{}z\r\n", 40 + number));
+    }
+    terminal.type_bytes(b"exit\r");
+    assert!(terminal.finish().1.success());
+    broker.stop();
+}
+
+#[test]
+fn a_paste_is_framed_only_when_that_is_wanted() {
+    let dir = tempfile::tempdir().unwrap();
+    let broker = Broker::start(dir.path());
+    let mut client = client(dir.path());
+    let mut source = wrap(dir.path(), "source", &[]);
+    session(&mut client, &mut source, "source", is_ready);
+    let turn = ask(&mut source, &mut client, "source", 1);
+    client.capture(&turn.session).unwrap();
+    let mut framed = wrap(dir.path(), "framed", &["--bracketed"]);
+    let target = session(&mut client, &mut framed, "framed", is_ready);
+    client.paste(Paste { session: target.session, ..Paste::default() }).unwrap();
+    // A shell that gets a frame shows the text and waits for Enter.
+    framed.until("a41z");
+    framed.type_bytes(b"\x03echo not-$((1))-run\r");
+    let said = framed.until("not-1-run");
+    assert!(!said.contains("command not found"), "{said}");
+    broker.stop();
+}
+
+#[test]
+fn kept_turns_are_in_the_store() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut terminal = wrap(dir.path(), "kept", &["--keep"]);
+    terminal.person_thinks();
+    terminal.type_bytes(b"echo a$((40+1))z\r");
+    terminal.until("a41z");
+    terminal.until("$ ");
+    terminal.person_thinks();
+    terminal.type_bytes(b"exit\r");
+    let (said, status) = terminal.finish();
+    assert!(status.success(), "{status}: {}", said.escape_ascii());
+    let log = std::process::Command::new("timeout")
+        .args(["60", crate::terminal::TURNKEEP, "log", "1"])
+        .env("HOME", terminal.home())
+        .env_remove("XDG_DATA_HOME")
+        .output()
+        .unwrap();
+    let shown = String::from_utf8_lossy(&log.stdout);
+    assert!(
+        shown.contains("a41z"),
+        "{shown} {} {}",
+        String::from_utf8_lossy(&log.stderr),
+        said.escape_ascii()
+    );
+}

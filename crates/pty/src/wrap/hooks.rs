@@ -1,0 +1,215 @@
+//! The program's own hooks, which hand over a turn's last message as the model wrote it.
+//!
+//! A named pipe in a directory of the user's runtime directory takes what the hook is handed; a thread
+//! reads it and keeps the newest messages. A message replaces the end of the text from the screen only
+//! where both have the same letters and digits: a program may call its hook for a turn of its own that
+//! nobody sees, or hand over something else than it showed. Nothing is written to a disk.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// How long a completed turn waits for its message.
+pub(super) const HOOK_PAUSE: Duration = Duration::from_millis(500);
+/// How often it looks meanwhile.
+pub(super) const HOOK_LOOK: Duration = Duration::from_millis(10);
+/// Messages that are kept for the turn to come.
+const MESSAGES_MAX: usize = 8;
+/// Longest message that is believed.
+const MESSAGE_BYTES_MAX: usize = 4 << 20;
+
+/// What the program is started with beside what the user gave.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HookSetup {
+    /// Arguments right after the program.
+    pub arguments: Vec<String>,
+    /// Variables of its environment.
+    pub environment: Vec<(String, String)>,
+}
+
+/// The pipe and what came through it. Dropping it removes the pipe.
+#[derive(Debug)]
+pub struct Hooks {
+    dir: PathBuf,
+    messages: Messages,
+}
+
+/// The newest messages; cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Messages(Arc<Mutex<VecDeque<String>>>);
+
+impl Hooks {
+    /// Makes the pipe in a new directory with this name below the user's runtime directory.
+    pub fn open(runtime_dir: &Path, session: &str) -> io::Result<Self> {
+        let dir = runtime_dir.join("turnkeep").join(format!("hooks-{session}"));
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+        let hooks = Self { dir, messages: Messages::default() };
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, hooks.pipe(), rustix::fs::FileType::Fifo, mode, 0)?;
+        // Open for both directions, so that it never ends while we are here.
+        let file = File::options().read(true).write(true).open(hooks.pipe())?;
+        let messages = hooks.messages.clone();
+        std::thread::Builder::new().name("hooks".to_owned()).spawn(move || listen(file, &messages))?;
+        Ok(hooks)
+    }
+
+    fn pipe(&self) -> PathBuf {
+        self.dir.join("pipe")
+    }
+
+    pub(super) fn messages(&self) -> Messages {
+        self.messages.clone()
+    }
+
+    /// How the program of this profile is made to call us; nothing for one that has no hooks.
+    pub fn setup(&self, profile: &str) -> io::Result<HookSetup> {
+        let pipe = format!("'{}'", self.pipe().display().to_string().replace('\'', "'\\''"));
+        let take_input = format!("cat > {pipe}");
+        match profile {
+            "claude" => Ok(HookSetup {
+                arguments: vec!["--settings".to_owned(), hooks_json("Stop", &take_input).to_string()],
+                ..HookSetup::default()
+            }),
+            "codex" => {
+                let command = json!(["sh", "-c", format!("printf %s \"$1\" > {pipe}"), "sh"]);
+                Ok(HookSetup {
+                    arguments: vec!["-c".to_owned(), format!("notify={command}")],
+                    ..HookSetup::default()
+                })
+            }
+            "gemini" => {
+                let file = self.dir.join("settings.json");
+                std::fs::write(&file, hooks_json("AfterAgent", &take_input).to_string())?;
+                let name = "GEMINI_CLI_SYSTEM_SETTINGS_PATH".to_owned();
+                let environment = vec![(name, file.display().to_string())];
+                Ok(HookSetup { environment, ..HookSetup::default() })
+            }
+            _ => Ok(HookSetup::default()),
+        }
+    }
+}
+
+impl Drop for Hooks {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.dir).ok();
+    }
+}
+
+fn hooks_json(event: &str, command: &str) -> Value {
+    json!({ "hooks": { event: [{ "hooks": [{ "type": "command", "command": command, "name": "turnkeep" }] }] } })
+}
+
+/// Reads what the hooks hand over, one JSON object after the other. Bytes that are none end it.
+fn listen(pipe: File, messages: &Messages) {
+    let objects = serde_json::Deserializer::from_reader(BufReader::new(pipe)).into_iter::<Value>();
+    for object in objects.map_while(Result::ok) {
+        if let Some(message) = message_of(&object).filter(|message| message.len() <= MESSAGE_BYTES_MAX) {
+            messages.add(message.to_owned());
+        }
+    }
+}
+
+/// The last message of a turn, in whichever program's words.
+fn message_of(object: &Value) -> Option<&str> {
+    let names = ["last_assistant_message", "last-assistant-message", "prompt_response"];
+    names.iter().find_map(|name| object.get(name)?.as_str())
+}
+
+impl Messages {
+    fn add(&self, message: String) {
+        let mut messages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        messages.truncate(MESSAGES_MAX - 1);
+        messages.push_front(message);
+    }
+
+    /// The text with its end as the program itself gave it, if a message fits.
+    pub(super) fn exact(&self, text: &str) -> Option<String> {
+        let mut messages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let exact = messages.iter().find_map(|message| with_exact_end(text, message))?;
+        messages.clear();
+        Some(exact)
+    }
+}
+
+fn letters(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).collect()
+}
+
+/// Replaces the last lines of a text by a message with the same letters and digits.
+fn with_exact_end(text: &str, message: &str) -> Option<String> {
+    let wanted = letters(message);
+    let lines: Vec<&str> = text.lines().collect();
+    if wanted.is_empty() {
+        return None;
+    }
+    let mut found = String::new();
+    for (at, line) in lines.iter().enumerate().rev() {
+        found.insert_str(0, &letters(line));
+        if found == wanted {
+            let before = lines.get(..at).unwrap_or_default().join("\n");
+            let before = before.trim_end();
+            let message = message.trim_end();
+            return Some(if before.is_empty() {
+                message.to_owned()
+            } else {
+                format!("{before}\n\n{message}")
+            });
+        }
+        if found.len() >= wanted.len() {
+            return None;
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn a_message_replaces_the_end_that_says_the_same() {
+        let check = |text: &str, message: &str, expect: Option<&str>| {
+            assert_eq!(with_exact_end(text, message).as_deref(), expect, "{text:?} {message:?}");
+        };
+        check("Red\n- Blue", "**Red**\n\n- `Blue`\n", Some("**Red**\n\n- `Blue`"));
+        check("I look.\n\nDone: 3", "Done: **3**", Some("I look.\n\nDone: **3**"));
+        check("Done: 3", "{\"title\": \"Demo\"}", None);
+        check("Done: 3", "Done: 3 Done: 3", None);
+        check("not Done", "Done", None);
+        check("", "", None);
+        check("x", "", None);
+    }
+
+    #[test]
+    fn each_program_is_asked_in_its_own_way_and_answers_through_the_pipe() {
+        let dir = tempfile::tempdir().unwrap();
+        let hooks = Hooks::open(dir.path(), "s").unwrap();
+        let claude = hooks.setup("claude").unwrap();
+        let settings: Value = serde_json::from_str(&claude.arguments[1]).unwrap();
+        let command = settings["hooks"]["Stop"][0]["hooks"][0]["command"].as_str().unwrap();
+        let mut shell = std::process::Command::new("sh");
+        let mut shell = shell.args(["-c", command]).stdin(std::process::Stdio::piped()).spawn().unwrap();
+        shell.stdin.take().unwrap().write_all(br#"{"last_assistant_message":"*Hi*"}"#).unwrap();
+        assert!(shell.wait().unwrap().success());
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let mut found = None;
+        while found.is_none() && Instant::now() < deadline {
+            found = hooks.messages().exact("Hi");
+        }
+        assert_eq!(found.as_deref(), Some("*Hi*"));
+        assert!(hooks.setup("codex").unwrap().arguments[1].starts_with("notify=[\"sh\""));
+        assert_eq!(hooks.setup("gemini").unwrap().environment.len(), 1);
+        assert_eq!(hooks.setup("bash").unwrap(), HookSetup::default());
+        drop(hooks);
+        assert_eq!(dir.path().join("turnkeep").read_dir().unwrap().count(), 0);
+    }
+}
