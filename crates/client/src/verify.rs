@@ -80,7 +80,9 @@ mod tests {
         assert!(matches!(item(&zstd_item(b"x", 1000, packed)), Err(Error::HashMismatch { .. })));
         assert!(matches!(item(&zstd_item(&raw, 1000, vec![1, 2, 3])), Err(Error::BadPayload { .. })));
         let bomb = zstd_item(&raw, u32::MAX, zstd::bulk::compress(&raw, 1).unwrap());
-        assert!(matches!(item(&bomb), Err(Error::BadPayload { what, .. }) if what.contains("over the limit")));
+        assert!(
+            matches!(item(&bomb), Err(Error::BadPayload { what, .. }) if what.contains("over the limit"))
+        );
         let missing = zstd_item(&raw, 1000, Vec::new());
         assert!(matches!(item(&missing), Err(Error::BadPayload { .. })));
         let missing = Item { compression: Compression::None, ..missing };

@@ -174,7 +174,8 @@ async fn a_subscription_that_is_never_accepted_ends() {
 async fn losses_with_an_accepted_subscription_between_them_do_not_add_up() {
     let losses = 3 * options().retry.attempts_max;
     let addr = serve(move |asked: Asked| {
-        let then = if asked.connection > losses as usize { Act::Send(asked.id, delivery(1)) } else { Act::Hangup };
+        let then =
+            if asked.connection > losses as usize { Act::Send(asked.id, delivery(1)) } else { Act::Hangup };
         vec![accepted(asked.id), then]
     })
     .await;

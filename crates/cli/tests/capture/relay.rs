@@ -86,8 +86,8 @@ fn what_cannot_be_relayed_is_said() {
         (&["capture", "left"][..], "no_turn"),
         (&["capture", "nobody"], "nobody"),
         (&["paste", "left"], "buffer_empty"),
-        (&["turn", "00:1"], "turn_not_found"),
-        (&["deliver", "file", "--path", "relative"], "bad_path"),
+        (&["turn", "left:1"], "turn_not_found"),
+        (&["deliver", "clipboard"], "buffer_empty"),
         (&["deliver", "pigeon"], "unknown_sink"),
     ] {
         let done = desk.run(args);
@@ -95,5 +95,7 @@ fn what_cannot_be_relayed_is_said() {
         assert!(!done.status.success() && said.contains(expect), "{args:?}: {said}");
     }
     drop(tmux);
-    eventually("the session has gone", || session(&desk, "left").is_none().then_some(()));
+    eventually("the session has ended", || {
+        session(&desk, "left").filter(|session| session["connected"] == false)
+    });
 }
