@@ -144,7 +144,10 @@ fn bytes(event: &Value) -> Vec<u8> {
 /// What is wrong with the text of a turn, if anything.
 fn fault(turn: &Value, gathered: &Gathered) -> Option<String> {
     let expected = turn["expected"].as_str().unwrap();
-    if turn["unreadable"].is_null() && gathered.incomplete {
+    if !turn["unreadable"].is_null() {
+        return None;
+    }
+    if gathered.incomplete {
         return Some(format!("incomplete: {:?}", gathered.text));
     }
     if turn["wraps"].as_bool() == Some(true) {

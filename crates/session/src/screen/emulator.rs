@@ -1,5 +1,8 @@
 //! The screen: an emulated terminal whose rows can be read, and whose scrolled rows can be collected.
 //!
+//! The emulator is vt100, not avt: it keeps combining characters in their cell, and does not lay out
+//! rows anew when the window's width changes, which a program that repaints would do a second time.
+//!
 //! Invariant: rows that scroll off the main screen are numbered without a gap from the start of the
 //! session ([`Screen::scrolled_total`]); the newest [`SCROLLED_ROWS_MAX`] are kept. The alternate
 //! screen has no scrollback, in the emulator as in a terminal. An erased scrollback, a reset and a
@@ -30,7 +33,7 @@ const TO_THE_TOP: u16 = 500;
 const FILLER: char = '\u{10fffd}';
 
 /// The largest window that is emulated, in either direction.
-const SIDE_MAX: u16 = 2000;
+const SIDE_MAX: u16 = 1000;
 
 /// The size of a window in cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -264,6 +267,11 @@ impl Screen {
         let held = self.parser.screen().scrollback_len();
         if held == 0 {
             return;
+        }
+        if held == COLLECTED_ROWS_MAX {
+            // Few bytes can scroll many rows (a repeated character): nobody knows how many are gone.
+            self.scrolled.clear();
+            self.scrolled_total += SCROLLED_ROWS_MAX as u64;
         }
         let mut left = held;
         while left > 0 {

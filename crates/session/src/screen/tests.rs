@@ -100,6 +100,13 @@ fn rows_that_nobody_collected_are_dropped_and_said_to_be_lost() {
 }
 
 #[test]
+fn rows_that_a_few_bytes_scrolled_by_the_thousand_are_said_to_be_lost() {
+    let screen = screen_after(b"x\x1b[65535bx\x1b[65535b");
+    let (kept, lost) = screen.scrolled_since(0);
+    assert!(kept.count() <= SCROLLED_ROWS_MAX && lost);
+}
+
+#[test]
 fn a_repaint_from_above_the_window_takes_rows_back() {
     let screen = screen_after(b"1\r\n2\r\n3\r\n4\r\n5\r\n6\r\n7\r\n8\x1b[6A");
     assert_eq!(scrolled(&screen), ["1"], "eight rows, six visible, six up: row 2 is painted again");
