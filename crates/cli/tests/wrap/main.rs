@@ -1,4 +1,5 @@
 //! `turnkeep wrap` in a real terminal: a program behaves as it does without it.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops here")]
 
 mod relay;
 mod terminal;

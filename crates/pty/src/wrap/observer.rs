@@ -78,8 +78,6 @@ impl ModeProbe {
 const MODE_PAUSE_FIRST: Duration = Duration::from_millis(10);
 const MODE_PAUSE_LAST: Duration = Duration::from_millis(500);
 
-/// By how much the observer's thread steps back behind the byte path.
-const OBSERVER_NICE: i32 = 5;
 /// How long the wrapper's end waits for what is still to be looked at and told.
 const FINISH_PAUSE: Duration = Duration::from_secs(6);
 
@@ -123,8 +121,6 @@ impl Observing {
         let Started { mut observer, child, fault } = started;
         let (tell, done) = sync_channel(1);
         let body = move || {
-            // On a busy machine the bytes go first. Without the right to step back we share alike.
-            rustix::process::nice(OBSERVER_NICE).ok();
             assert!(fault != Some(Fault::Observer), "a fault was asked for");
             observer.start(child);
             Watcher { tap, probe, observer, mode: None, told: Duration::ZERO }.run();
