@@ -1,3 +1,6 @@
+// Appends: one turn, several as one, or many in flight. A payload is hashed, and packed where that helps, before
+// anything is sent; a turn that cannot be sent fails here.
+
 package turnkeep
 
 import (

@@ -1,3 +1,5 @@
+// Pauses between tries.
+
 package turnkeep
 
 import (

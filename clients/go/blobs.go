@@ -1,3 +1,5 @@
+// Blobs, filesystem roots and bundles: writes that are idempotent by their content, and so are always repeated.
+
 package turnkeep
 
 import (

@@ -1,3 +1,5 @@
+// The bound on what is in flight. Invariant: what was taken is given back exactly once, also by those who left.
+
 package turnkeep
 
 import (

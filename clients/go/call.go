@@ -1,3 +1,5 @@
+// One request and its one answer.
+
 package turnkeep
 
 import (
@@ -9,8 +11,10 @@ import (
 // call is one request that waits for one answer. It holds its part of the budget until the answer comes
 // or the connection ends, also when nobody waits any more: the server still works on it.
 type call struct {
-	done    chan outcome
-	release func()
+	done chan outcome
+	// budget gets bytes back when the call is finished; nil for calls that hold nothing.
+	budget *budget
+	bytes  int
 }
 
 type outcome struct {
@@ -18,12 +22,14 @@ type outcome struct {
 	err   error
 }
 
-func newCall(release func()) *call { return &call{done: make(chan outcome, 1), release: release} }
+func newCall(budget *budget, bytes int) *call {
+	return &call{done: make(chan outcome, 1), budget: budget, bytes: bytes}
+}
 
 // finish answers the call; the connection does it once.
 func (p *call) finish(o outcome) {
-	if p.release != nil {
-		p.release()
+	if p.budget != nil {
+		p.budget.giveBack(p.bytes)
 	}
 	p.done <- o
 }

@@ -127,7 +127,7 @@ func (c *Client) submit(ctx context.Context, request wire.Request) (*call, error
 	if err := c.budget.take(ctx, bytes); err != nil {
 		return nil, err
 	}
-	p := newCall(func() { c.budget.giveBack(bytes) })
+	p := newCall(c.budget, bytes)
 	current, err := c.connection(ctx)
 	if err == nil {
 		err = current.call(p, request)

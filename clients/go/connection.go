@@ -1,3 +1,5 @@
+// One live connection: the goroutines that own its socket, and the outbox through which callers reach them.
+
 package turnkeep
 
 import (
@@ -37,13 +39,15 @@ type connection struct {
 	running  sync.WaitGroup
 	activity atomic.Uint64
 
-	mu       sync.Mutex
-	outbox   []byte
-	lastID   uint64
-	calls    map[uint64]*call
-	streams  map[uint64]*stream
-	lost     error
-	watchdog *time.Timer
+	mu      sync.Mutex
+	outbox  []byte
+	lastID  uint64
+	calls   map[uint64]*call
+	streams map[uint64]*stream
+	// unanswered are the streams to which no frame has come yet.
+	unanswered map[uint64]bool
+	lost       error
+	watchdog   *time.Timer
 	// What the watchdog saw when it looked last.
 	silentTicks int
 	movedBefore uint64
@@ -59,6 +63,7 @@ func startConnection(socket net.Conn, o *options) *connection {
 		ended:           make(chan struct{}),
 		calls:           make(map[uint64]*call),
 		streams:         make(map[uint64]*stream),
+		unanswered:      make(map[uint64]bool),
 	}
 	c.watch()
 	c.running.Add(2)
@@ -85,6 +90,7 @@ func (c *connection) follow(s *stream, request *wire.Subscribe) (uint64, error) 
 	id, err := c.push(request)
 	if err == nil {
 		c.streams[id] = s
+		c.unanswered[id] = true
 	}
 	c.mu.Unlock()
 	c.wakeWriter()
@@ -104,8 +110,9 @@ func (c *connection) dropStream(id uint64) {
 		return
 	}
 	delete(c.streams, id)
+	delete(c.unanswered, id)
 	if cancelID, err := c.push(&wire.Cancel{ReqID: id}); err == nil {
-		c.calls[cancelID] = newCall(nil)
+		c.calls[cancelID] = newCall(nil, 0)
 	}
 }
 
@@ -144,7 +151,7 @@ func (c *connection) end(reason error) {
 	}
 	c.lost = reason
 	calls, streams := c.calls, c.streams
-	c.calls, c.streams, c.outbox = nil, nil, nil
+	c.calls, c.streams, c.unanswered, c.outbox = nil, nil, nil, nil
 	c.watchdog.Stop()
 	c.mu.Unlock()
 	close(c.ended)
@@ -282,6 +289,7 @@ func (c *connection) deliver(f frame) error {
 func (c *connection) deliverToStream(f frame) error {
 	id := f.header.ReqID
 	s := c.streams[id]
+	delete(c.unanswered, id)
 	switch {
 	case s == nil:
 		return strayFrame(f)
@@ -312,11 +320,15 @@ func strayFrame(f frame) error {
 func (c *connection) watch() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.watchdog = time.AfterFunc(c.silenceMax/watchTicks, func() {
+	c.watchdog = time.AfterFunc(c.watchPause(), func() {
 		if c.isSilent() {
 			c.end(lost(fmt.Errorf("no answer for %v", c.silenceMax)))
 		}
 	})
+}
+
+func (c *connection) watchPause() time.Duration {
+	return max(c.silenceMax/watchTicks, time.Millisecond)
 }
 
 // isSilent looks once, and says whether the silence has lasted for the whole time-out.
@@ -324,12 +336,12 @@ func (c *connection) isSilent() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	moved := c.activity.Load()
-	if c.silentTicks++; len(c.calls) == 0 || moved != c.movedBefore {
+	if c.silentTicks++; len(c.calls)+len(c.unanswered) == 0 || moved != c.movedBefore {
 		c.silentTicks = 0
 	}
 	c.movedBefore = moved
 	if c.lost == nil {
-		c.watchdog.Reset(c.silenceMax / watchTicks)
+		c.watchdog.Reset(c.watchPause())
 	}
 	return c.silentTicks > watchTicks
 }

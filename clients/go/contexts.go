@@ -1,3 +1,5 @@
+// Contexts: creating, forking, and where a head stands.
+
 package turnkeep
 
 import (

@@ -1,3 +1,5 @@
+// Makes connections. It fails with ErrConnect when nobody is there, and as the server says when it is refused.
+
 package turnkeep
 
 import (
@@ -84,7 +86,7 @@ func (d *dialer) connect(ctx context.Context) (net.Conn, error) {
 }
 
 func (d *dialer) greet(ctx context.Context, c *connection) error {
-	p := newCall(nil)
+	p := newCall(nil, 0)
 	if err := c.call(p, d.hello); err != nil {
 		return err
 	}

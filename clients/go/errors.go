@@ -1,3 +1,5 @@
+// What can go wrong for a caller, and whether asking again can help.
+
 package turnkeep
 
 import (

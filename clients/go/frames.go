@@ -1,3 +1,5 @@
+// Takes frames out of a stream of bytes. No declared length is trusted with more memory than a bound.
+
 package turnkeep
 
 import (
@@ -8,11 +10,12 @@ import (
 )
 
 const (
-	// chunkBytes is read into at a time.
-	chunkBytes = 256 << 10
+	// chunkBytesMin and chunkBytesMax bound what is read into at a time: the more is handed out, the more.
+	chunkBytesMin = 64 << 10
+	chunkBytesMax = 1 << 20
 	// sharedBytes is from where on a payload may share a chunk with others. A smaller one is copied, so
 	// that whoever keeps it does not keep much more.
-	sharedBytes = 4 << 10
+	sharedBytes = 32 << 10
 	// trustedBytes is allocated on a declared length alone; beyond it the bytes have to come first.
 	trustedBytes = 1 << 20
 )
@@ -49,7 +52,7 @@ func (r *frameReader) next(bytesMax int) (frame, error) {
 }
 
 func (r *frameReader) payload(n int) ([]byte, error) {
-	if n > chunkBytes {
+	if n > chunkBytesMax {
 		return r.large(n)
 	}
 	if err := r.fill(n); err != nil {
@@ -64,10 +67,10 @@ func (r *frameReader) payload(n int) ([]byte, error) {
 	return payload, nil
 }
 
-// fill reads until n bytes, at most a chunk, are there to be taken.
+// fill reads until n bytes, at most chunkBytesMax, are there to be taken.
 func (r *frameReader) fill(n int) error {
 	if r.start+n > len(r.chunk) {
-		r.makeRoom()
+		r.makeRoom(n)
 	}
 	for r.end-r.start < n {
 		read, err := r.source.Read(r.chunk[r.end:])
@@ -79,11 +82,13 @@ func (r *frameReader) fill(n int) error {
 	return nil
 }
 
-// makeRoom moves what was not taken to the front of a chunk, the same one if nobody holds a part of it.
-func (r *frameReader) makeRoom() {
+// makeRoom moves what was not taken to the front of a chunk with room for n bytes: the same one if nobody
+// holds a part of it, else a larger one.
+func (r *frameReader) makeRoom(n int) {
 	rest := r.chunk[r.start:r.end]
-	if r.chunk == nil || r.handedOut {
-		r.chunk, r.handedOut = make([]byte, chunkBytes), false
+	if r.handedOut || n > len(r.chunk) {
+		size := min(max(2*len(r.chunk), chunkBytesMin, n), chunkBytesMax)
+		r.chunk, r.handedOut = make([]byte, size), false
 	}
 	r.end = copy(r.chunk, rest)
 	r.start = 0

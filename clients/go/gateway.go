@@ -1,3 +1,6 @@
+// The part of the HTTP surface that the binary protocol does not have. Replies are bounded, errors are those of the
+// binary protocol.
+
 package turnkeep
 
 import (
@@ -62,6 +65,9 @@ type Stats struct {
 // PublishBundle publishes a registry bundle, and says whether it was new.
 func (g *Gateway) PublishBundle(ctx context.Context, id string, bundle []byte) (isNew bool, err error) {
 	status, _, err := g.do(ctx, http.MethodPut, "/v1/registry/bundles/"+url.PathEscape(id), bundle)
+	if err == nil && status != http.StatusCreated && status != http.StatusNoContent {
+		err = fmt.Errorf("%w: status %d for a bundle", ErrProtocol, status)
+	}
 	return status == http.StatusCreated, err
 }
 

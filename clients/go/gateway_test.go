@@ -89,9 +89,21 @@ func TestGatewayErrorsAreThoseOfTheBinaryProtocol(t *testing.T) {
 	if _, err := gateway.Stats(cancelled); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	odd := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(`{"turns":"many"`)) }))
+	odd := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"turns":"many"`))
+	}))
 	defer odd.Close()
 	if _, err := turnkeep.NewGateway(odd.URL, "", nil).Stats(ctx); !errors.Is(err, turnkeep.ErrProtocol) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Whatever answers 200 to everything, such as a login page, has published nothing.
+func TestABundleIsPublishedOnlyIfTheGatewaySaysSo(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) }))
+	defer server.Close()
+	isNew, err := turnkeep.NewGateway(server.URL, "", nil).PublishBundle(testContext(t), "b", []byte("{}"))
+	if isNew || !errors.Is(err, turnkeep.ErrProtocol) {
+		t.Errorf("got %v, %v", isNew, err)
 	}
 }

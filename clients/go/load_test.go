@@ -148,7 +148,8 @@ func TestACancelledWriteWithoutKeyMayHaveHappened(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || !errors.Is(err, turnkeep.ErrOutcomeUnknown) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := client.Append(ctx, turnkeep.Append{Context: 1}); errors.Is(err, turnkeep.ErrOutcomeUnknown) || !errors.Is(err, context.Canceled) {
+	_, err = client.Append(ctx, turnkeep.Append{Context: 1})
+	if errors.Is(err, turnkeep.ErrOutcomeUnknown) || !errors.Is(err, context.Canceled) {
 		t.Errorf("an append that was never sent: %v", err)
 	}
 }

@@ -1,3 +1,5 @@
+// The names of things: ids, hashes, types.
+
 package turnkeep
 
 import (

@@ -1,3 +1,5 @@
+// How a client connects, waits and tries again. Every wait and every queue has a bound here.
+
 package turnkeep
 
 import (
@@ -50,7 +52,8 @@ func (o *options) requestBytesMax() int { return min(o.bytesMax, wire.FrameBytes
 
 // Retry says how often and how patiently to try again. Only what is safe to repeat is repeated.
 type Retry struct {
-	// Attempts are tries after the first one; 0 gives up at once.
+	// Attempts are tries after the first one; 0 gives up at once. A subscription counts them anew after every event,
+	// and whenever it has lasted for at least Longest.
 	Attempts int
 	// First is the longest first pause. Each pause is drawn from half of its length to the whole, and the
 	// next is twice as long.
@@ -84,7 +87,7 @@ func WithInFlight(requests, bytes int) Option {
 }
 
 // WithReplyLimit bounds the frames that are accepted from the server, 128 MiB unless given.
-func WithReplyLimit(bytes int) Option { return func(o *options) { o.replyBytesMax = bytes } }
+func WithReplyLimit(bytes int) Option { return func(o *options) { o.replyBytesMax = max(bytes, 1) } }
 
 // WithVerify checks every payload and blob that is read against its hash.
 func WithVerify() Option { return func(o *options) { o.verify = true } }

@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"testing/iotest"
@@ -33,7 +36,8 @@ func TestPausesDoubleUpToTheLongestAndEnd(t *testing.T) {
 
 // Frames of all sizes come out whole, however the stream is cut, and stay as they are.
 func TestFramesAreTakenWhole(t *testing.T) {
-	sizes := []int{0, 1, sharedBytes - 5, sharedBytes, 50_000, 0, chunkBytes - 5, chunkBytes - 4, chunkBytes, 7, trustedBytes, 5 << 20, 3}
+	sizes := []int{0, 1, sharedBytes - 5, sharedBytes, 50_000, 0, chunkBytesMin, 100_000,
+		chunkBytesMax - 5, chunkBytesMax - 4, chunkBytesMax, 7, 5 << 20, 3}
 	var sent []byte
 	for i, size := range sizes {
 		sent = wire.AppendResponse(sent, uint64(i), &wire.Blob{Bytes: bytes.Repeat([]byte{byte(i)}, size)})
@@ -53,7 +57,8 @@ func TestFramesAreTakenWhole(t *testing.T) {
 			taken = append(taken, f)
 		}
 		for i, f := range taken {
-			if want := wire.AppendResponse(nil, uint64(i), &wire.Blob{Bytes: bytes.Repeat([]byte{byte(i)}, sizes[i])}); !bytes.Equal(f.payload, want[wire.HeaderBytes:]) {
+			want := wire.AppendResponse(nil, uint64(i), &wire.Blob{Bytes: bytes.Repeat([]byte{byte(i)}, sizes[i])})
+			if !bytes.Equal(f.payload, want[wire.HeaderBytes:]) {
 				t.Errorf("%s: frame %d of %d bytes came out different", name, i, sizes[i])
 			}
 		}
@@ -65,7 +70,7 @@ func TestFramesAreTakenWhole(t *testing.T) {
 
 func TestSmallFramesUseOneChunk(t *testing.T) {
 	one := wire.AppendResponse(nil, 1, &wire.TurnAck{Context: 1, Turn: 1})
-	reader := frameReader{source: bytes.NewReader(bytes.Repeat(one, 3*chunkBytes/len(one)))}
+	reader := frameReader{source: bytes.NewReader(bytes.Repeat(one, 3*chunkBytesMin/len(one)))}
 	if _, err := reader.next(1 << 20); err != nil {
 		t.Fatal(err)
 	}
@@ -196,5 +201,57 @@ func TestHashesHaveOneText(t *testing.T) {
 		if _, err := ParseHash(bad); err == nil {
 			t.Errorf("%q is a hash", bad)
 		}
+	}
+}
+
+func TestADirectoryThatWasReplacedIsNotRead(t *testing.T) {
+	dir := t.TempDir()
+	inside, outside := filepath.Join(dir, "inside"), t.TempDir()
+	if err := os.Mkdir(inside, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Lstat(inside)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readDirectory(inside, info); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(inside); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, inside); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readDirectory(inside, info); err == nil {
+		t.Error("a symlink was followed")
+	}
+}
+
+// The watchdog looks for silence only while something is unanswered: a subscription that was accepted may be quiet.
+func TestSilenceIsDeadlyUntilASubscriptionIsAccepted(t *testing.T) {
+	near, far := net.Pipe()
+	defer far.Close()
+	o := newOptions([]Option{WithAnswerTimeout(time.Hour)})
+	c := startConnection(near, &o)
+	defer c.close(ErrClosed)
+	id, err := c.follow(newStream(1, 1), &wire.Subscribe{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	silentAtLast := func() (silent bool) {
+		for range 2 * watchTicks {
+			silent = c.isSilent()
+		}
+		return silent
+	}
+	if !silentAtLast() {
+		t.Error("a subscription that nobody accepts waits for ever")
+	}
+	if err := c.deliver(frame{header: wire.Header{Type: wire.TypeSubscribe, ReqID: id}}); err != nil {
+		t.Fatal(err)
+	}
+	if silentAtLast() {
+		t.Error("a quiet subscription is taken for dead")
 	}
 }

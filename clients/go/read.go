@@ -1,3 +1,5 @@
+// Reading turns: pages by head, by turn or by depth, and whole histories.
+
 package turnkeep
 
 import (
@@ -92,12 +94,15 @@ func (c *Client) Range(ctx context.Context, id ContextID, start, limit uint32, r
 }
 
 // History gives all turns of a context from its head back to its root, a page at a time. The first page
-// fixes the path, so appends meanwhile do not disturb it. An error ends it.
+// fixes the path, so appends meanwhile do not disturb it. An error ends it; pages that do not lead back are one.
 func (c *Client) History(ctx context.Context, id ContextID, r Read) iter.Seq2[Turn, error] {
 	return func(yield func(Turn, error) bool) {
 		before := TurnID(0)
 		for {
 			page, err := c.Before(ctx, id, before, historyPageTurns, r)
+			if err == nil && before != 0 && len(page) > 0 && page[0].ID >= before {
+				err = fmt.Errorf("%w: turn %v is no ancestor of turn %v", ErrProtocol, page[0].ID, before)
+			}
 			if err != nil {
 				yield(Turn{}, err)
 				return

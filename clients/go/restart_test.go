@@ -54,7 +54,9 @@ func TestNothingIsLostOrDoubledWhenTheServerIsKilled(t *testing.T) {
 
 // appendThroughKills lets writers append, half of them in batches, and kills the server whenever another
 // part of the appends was acked.
-func appendThroughKills(ctx context.Context, t *testing.T, server *realserver.Server, client *turnkeep.Client, contexts []turnkeep.ContextID) {
+func appendThroughKills(
+	ctx context.Context, t *testing.T, server *realserver.Server, client *turnkeep.Client, contexts []turnkeep.ContextID,
+) {
 	t.Helper()
 	const every = restartWriters * restartAppends / (restartKills + 1)
 	var acked atomic.Int64

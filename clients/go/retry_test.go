@@ -200,6 +200,27 @@ func TestSubscriptionResumesWhereTheServerSays(t *testing.T) {
 	}
 }
 
+// Losses are counted in a row: one that was accepted before it was lost again does not use the tries up.
+func TestAQuietSubscriptionOutlivesAnyNumberOfLosses(t *testing.T) {
+	const losses = 20
+	addr := scripted(t, func(n int, p *scriptedPeer) {
+		id, _ := p.request()
+		p.answer(id, &wire.Subscribed{CaughtUp: true})
+		if n < losses {
+			return
+		}
+		p.answer(id, &wire.Delivery{Position: 1, Context: 1, Item: wire.Item{Turn: 1}})
+		p.untilGone()
+	})
+	client := dialAddr(t, addr, turnkeep.WithRetry(turnkeep.Retry{Attempts: 2}))
+	for event, err := range client.Subscribe(turnkeep.Subscribe{}).Events(testContext(t)) {
+		if err != nil || event.Turn.ID != 1 {
+			t.Errorf("got %v, %v", event, err)
+		}
+		break
+	}
+}
+
 func TestVerifyRefusesBytesThatAreNotTheirHash(t *testing.T) {
 	addr := scripted(t, func(_ int, p *scriptedPeer) {
 		for {

@@ -229,4 +229,60 @@ func TestASilentServerIsADeadOne(t *testing.T) {
 	if !errors.Is(err, turnkeep.ErrConnectionLost) {
 		t.Errorf("got %v", err)
 	}
+	for _, err := range client.Subscribe(turnkeep.Subscribe{}).Events(testContext(t)) {
+		if !errors.Is(err, turnkeep.ErrConnectionLost) {
+			t.Errorf("got %v for a subscription that nobody accepts", err)
+		}
+	}
+}
+
+func TestAHistoryThatDoesNotLeadBackIsRefused(t *testing.T) {
+	addr := scripted(t, func(_ int, p *scriptedPeer) {
+		for {
+			id, _ := p.request()
+			if id == 0 {
+				return
+			}
+			p.answer(id, &wire.Page{Read: wire.TypeGetBefore, Items: []wire.Item{{Turn: 5, Parent: 4}, {Turn: 6, Parent: 5}}})
+		}
+	})
+	client := dialAddr(t, addr, never)
+	var turns []turnkeep.TurnID
+	for turn, err := range client.History(testContext(t), 1, turnkeep.Read{}) {
+		if err != nil {
+			if !errors.Is(err, turnkeep.ErrProtocol) {
+				t.Errorf("got %v", err)
+			}
+			break
+		}
+		if turns = append(turns, turn.ID); len(turns) > 2 {
+			t.Fatalf("got %v", turns)
+		}
+	}
+	if len(turns) != 2 {
+		t.Errorf("got %v", turns)
+	}
+}
+
+func TestPositionsThatDoNotGrowAreRefused(t *testing.T) {
+	addr := scripted(t, func(_ int, p *scriptedPeer) {
+		id, _ := p.request()
+		p.answer(id, &wire.Subscribed{})
+		for _, position := range []uint64{5, 6, 6} {
+			p.answer(id, &wire.Delivery{Position: position, Context: 1, Item: wire.Item{Turn: position}})
+		}
+		p.untilGone()
+	})
+	client := dialAddr(t, addr, never)
+	var positions []uint64
+	for event, err := range client.Subscribe(turnkeep.Subscribe{}).Events(testContext(t)) {
+		if err == nil {
+			positions = append(positions, event.Position)
+		} else if !errors.Is(err, turnkeep.ErrProtocol) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if len(positions) != 2 {
+		t.Errorf("got %v", positions)
+	}
 }

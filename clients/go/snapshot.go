@@ -1,3 +1,5 @@
+// Keeps directories. Symlinks are never followed, and what changes while it is read is kept as it was read or refused.
+
 package turnkeep
 
 import (
@@ -57,7 +59,7 @@ func (c *Client) Snapshot(ctx context.Context, dir string, o SnapshotOptions) (S
 		return Snapshot{}, fmt.Errorf("turnkeep: %s is not a directory", dir)
 	}
 	w := &snapshotWalk{client: c, options: o, seen: make(map[Hash]bool)}
-	root, err := w.directory(ctx, dir, "", 0)
+	root, err := w.directory(ctx, dir, "", info, 0)
 	if err != nil {
 		return Snapshot{}, err
 	}
@@ -80,11 +82,11 @@ type snapshotWalk struct {
 	bytes   int
 }
 
-func (w *snapshotWalk) directory(ctx context.Context, dir, relative string, depth int) (Hash, error) {
+func (w *snapshotWalk) directory(ctx context.Context, dir, relative string, info fs.FileInfo, depth int) (Hash, error) {
 	if depth > snapshotDepthMax {
 		return Hash{}, fmt.Errorf("%w: %s is nested deeper than %d", ErrTooLarge, dir, snapshotDepthMax)
 	}
-	listed, err := os.ReadDir(dir)
+	listed, err := readDirectory(dir, info)
 	if err != nil {
 		return Hash{}, err
 	}
@@ -108,6 +110,16 @@ func (w *snapshotWalk) directory(ctx context.Context, dir, relative string, dept
 	return w.keep(ctx, dir, tree)
 }
 
+// readDirectory lists the directory that info describes, and not one that has taken its place.
+func readDirectory(path string, info fs.FileInfo) ([]fs.DirEntry, error) {
+	dir, err := openSame(path, info)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return dir.ReadDir(-1)
+}
+
 func joinSlash(dir, name string) string {
 	if dir == "" {
 		return name
@@ -116,6 +128,9 @@ func joinSlash(dir, name string) string {
 }
 
 func (w *snapshotWalk) entry(ctx context.Context, path, relative string, depth int) (Entry, error) {
+	if err := ctx.Err(); err != nil {
+		return Entry{}, err
+	}
 	info, err := os.Lstat(path)
 	if err != nil {
 		return Entry{}, err
@@ -125,7 +140,7 @@ func (w *snapshotWalk) entry(ctx context.Context, path, relative string, depth i
 	switch info.Mode().Type() {
 	case fs.ModeDir:
 		entry.Kind = EntryDirectory
-		entry.Hash, err = w.directory(ctx, path, relative, depth+1)
+		entry.Hash, err = w.directory(ctx, path, relative, info, depth+1)
 		return entry, err
 	case fs.ModeSymlink:
 		w.result.Symlinks++
@@ -148,19 +163,29 @@ func (w *snapshotWalk) entry(ctx context.Context, path, relative string, depth i
 
 // readFile reads the file that info describes, and not one that has taken its place.
 func readFile(path string, info fs.FileInfo) ([]byte, error) {
-	file, err := os.Open(path)
+	file, err := openSame(path, info)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	opened, err := file.Stat()
+	return io.ReadAll(io.LimitReader(file, snapshotFileBytesMax+1))
+}
+
+// openSame opens what info describes. A path that leads elsewhere by now, as by a symlink, is refused.
+func openSame(path string, info fs.FileInfo) (*os.File, error) {
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	if !os.SameFile(info, opened) {
-		return nil, fmt.Errorf("turnkeep: %s was replaced while it was read", path)
+	opened, err := file.Stat()
+	if err == nil && !os.SameFile(info, opened) {
+		err = fmt.Errorf("turnkeep: %s was replaced while it was read", path)
 	}
-	return io.ReadAll(io.LimitReader(file, snapshotFileBytesMax+1))
+	if err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return file, nil
 }
 
 // unixMode gives the bits that a tree keeps, at their places in Unix.

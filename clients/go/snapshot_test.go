@@ -2,6 +2,7 @@ package turnkeep_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	turnkeep "turnkeep.dev/go"
 	"turnkeep.dev/go/internal/realserver"
+	"turnkeep.dev/go/turnkeeptest"
 )
 
 // writeTree fills a directory with every kind of entry and with names that are hard to handle.
@@ -147,6 +149,23 @@ func TestSnapshotRefusesWhatItCannotKeep(t *testing.T) {
 	}
 	if _, err := client.Snapshot(ctx, large, skip); err == nil {
 		t.Error("a file is taken for a directory")
+	}
+}
+
+func TestACancelledSnapshotReadsNoFurther(t *testing.T) {
+	client := turnkeeptest.Start(t).Client(t)
+	dir := t.TempDir()
+	writeTree(t, dir)
+	ctx, cancel := context.WithCancel(testContext(t))
+	visited := 0
+	skip := func(string, fs.DirEntry) bool {
+		cancel()
+		visited++
+		return false
+	}
+	_, err := client.Snapshot(ctx, dir, turnkeep.SnapshotOptions{Skip: skip})
+	if !errors.Is(err, context.Canceled) || visited != 1 {
+		t.Errorf("%d entries were visited: %v", visited, err)
 	}
 }
 

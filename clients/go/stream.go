@@ -1,3 +1,5 @@
+// The queue between a connection and the reader of a subscription.
+
 package turnkeep
 
 import (

@@ -1,10 +1,15 @@
+// Following appends. Invariant: the position moves only when an event was handed out, or when the server says that
+// there is something it cannot deliver; so whatever ends a subscription, the next one misses and repeats nothing.
+
 package turnkeep
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"math"
+	"time"
 
 	"turnkeep.dev/go/internal/wire"
 )
@@ -44,6 +49,8 @@ type Subscription struct {
 	read     Read
 	caughtUp bool
 	tries    backoff
+	// acceptedAt is when the server accepted it last; zero while it has not.
+	acceptedAt time.Time
 }
 
 // Subscribe prepares a subscription; Events starts it.
@@ -69,6 +76,9 @@ func (s *Subscription) Events(ctx context.Context) iter.Seq2[Event, error] {
 			if left {
 				return
 			}
+			if s.lasted() {
+				s.tries.tries = 0
+			}
 			if IsRetryable(err) {
 				err = s.tries.retry(ctx, err)
 			}
@@ -80,9 +90,16 @@ func (s *Subscription) Events(ctx context.Context) iter.Seq2[Event, error] {
 	}
 }
 
+// lasted says whether the server's acceptance held for so long that what ended it is a new misfortune, and not the
+// last one again. So a quiet subscription outlives any number of restarts.
+func (s *Subscription) lasted() bool {
+	return !s.acceptedAt.IsZero() && time.Since(s.acceptedAt) >= s.tries.policy.Longest
+}
+
 // follow subscribes once and hands out what comes; left says that the caller has enough. It gives no error
 // when this reader was too slow for its queue: then it is to be called again.
 func (s *Subscription) follow(ctx context.Context, yield func(Event, error) bool) (left bool, err error) {
+	s.acceptedAt = time.Time{}
 	if s.request.After == OnlyNew {
 		if err := s.findEnd(ctx); err != nil {
 			return false, err
@@ -122,7 +139,7 @@ func (s *Subscription) event(f frame) (event Event, isEvent bool, err error) {
 	}
 	switch r := response.(type) {
 	case *wire.Subscribed:
-		s.caughtUp = r.CaughtUp
+		s.caughtUp, s.acceptedAt = r.CaughtUp, time.Now()
 		return Event{}, false, nil
 	case *wire.Delivery:
 		event, err = s.delivered(r)
@@ -134,6 +151,9 @@ func (s *Subscription) event(f frame) (event Event, isEvent bool, err error) {
 }
 
 func (s *Subscription) delivered(d *wire.Delivery) (Event, error) {
+	if d.Position <= s.request.After && s.request.After != OnlyNew {
+		return Event{}, fmt.Errorf("%w: position %d after position %d", ErrProtocol, d.Position, s.request.After)
+	}
 	s.tries.tries = 0
 	s.caughtUp = d.CaughtUp
 	turn, err := s.client.turn(&d.Item, s.read)

@@ -1,3 +1,6 @@
+// Filesystem trees as blobs: a directory is a msgpack array of maps {1: name, 2: kind, 3: mode, 4: size, 5: hash},
+// sorted by the bytes of the name. A name is a str, or a bin when it is not UTF-8.
+
 package turnkeep
 
 import (

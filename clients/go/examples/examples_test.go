@@ -67,7 +67,8 @@ func TestTheWritersTurnsAreShownTyped(t *testing.T) {
 	for range 2 {
 		run(t, environment, "go", "run", "./writer")
 	}
-	shown := run(t, nil, realserver.Binary(t), "log", "1", "--server", strings.TrimPrefix(server.HTTP, "http://"), "--token", server.Token, "--json")
+	address := strings.TrimPrefix(server.HTTP, "http://")
+	shown := run(t, nil, realserver.Binary(t), "log", "1", "--server", address, "--token", server.Token, "--json")
 	for _, want := range []string{`"assistant"`, `"More than 2^53."`, `"9007199254740993"`, `"2025-12-19T20:00:00.123Z"`} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("turnkeep log does not show %s:\n%s", want, shown)

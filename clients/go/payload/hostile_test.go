@@ -202,7 +202,9 @@ func TestTypesThatCannotBePayloadsAreRefused(t *testing.T) {
 		"a tagged private field": {struct {
 			a int `turnkeep:"1"`
 		}{}, "not exported"},
-		"two Unknowns": {struct{ A, B Unknown }{}, "one Unknown"},
+		"an embedded private struct": {struct{ link }{}, "would be lost"},
+		"a pointer to one":           {struct{ *link }{}, "would be lost"},
+		"two Unknowns":               {struct{ A, B Unknown }{}, "one Unknown"},
 		"a tagged Unknown": {struct {
 			A Unknown `turnkeep:"1"`
 		}{}, "one Unknown"},

@@ -273,7 +273,11 @@ func (a analysis) readField(object *Object, index int, field reflect.StructField
 		return &TypeError{Type: object.Type, Field: field.Name, Reason: reason}
 	}
 	switch {
-	case text == "-" || !tagged && !field.IsExported():
+	case text == "-":
+		return nil
+	case !tagged && !field.IsExported() && embedsFields(field):
+		return refuse("its fields would be lost: make it an exported field with a tag, or `turnkeep:\"-\"` to leave it out")
+	case !tagged && !field.IsExported():
 		return nil
 	case field.Type == unknownType && !tagged && object.unknown < 0:
 		object.unknown = index
@@ -303,6 +307,18 @@ func (a analysis) readField(object *Object, index int, field reflect.StructField
 	}
 	object.Fields = append(object.Fields, newField(tag, field, index, shape))
 	return nil
+}
+
+// embedsFields tells whether a field is an embedded struct with fields that its owner seems to have.
+func embedsFields(field reflect.StructField) bool {
+	embedded := field.Type
+	if embedded.Kind() == reflect.Pointer {
+		embedded = embedded.Elem()
+	}
+	if !field.Anonymous || embedded.Kind() != reflect.Struct {
+		return false
+	}
+	return slices.ContainsFunc(reflect.VisibleFields(embedded), reflect.StructField.IsExported)
 }
 
 func newField(tag fieldTag, field reflect.StructField, index int, shape *Shape) Field {

@@ -95,6 +95,12 @@ func (t *Types) Enum(labels any) *Types {
 		return t
 	}
 	known := enum{id: t.namespace + "." + key.Name(), labels: map[string]any{}}
+	for other, taken := range t.enums {
+		if taken.id == known.id {
+			t.fault("%v: the enum %s is registered with %v already", key, known.id, other)
+			return t
+		}
+	}
 	for each := reflect.ValueOf(labels).MapRange(); each.Next(); {
 		known.labels[number(each.Key())] = each.Value().String()
 	}

@@ -139,6 +139,12 @@ func TestDescriptorsSayWhatFieldsAre(t *testing.T) {
 	}
 }
 
+// otherLower gives labels of a Go type with the name of another one.
+func otherLower() any {
+	type lower uint8
+	return map[lower]string{1: "b"}
+}
+
 func TestMistakesInRegisteredTypesAreReported(t *testing.T) {
 	type lower int
 	type Untagged struct{ A int }
@@ -160,6 +166,7 @@ func TestMistakesInRegisteredTypesAreReported(t *testing.T) {
 		"an enum of plain ints":    {New("n").Enum(map[int]string{1: "a"}), "an enum is a map"},
 		"an enum of strings":       {New("n").Enum(map[string]string{"a": "a"}), "an enum is a map"},
 		"an enum twice":            {New("n").Enum(map[lower]string{}).Enum(map[lower]string{}), "registered already"},
+		"two enums of one name":    {New("n").Enum(map[lower]string{1: "a"}).Enum(otherLower()), "n.lower is registered with"},
 		"an enum's label is empty": {New("n").Enum(map[lower]string{1: ""}), "1 to 512 bytes"},
 		"a built-in name":          {New("n").AddAs("u64", Link{}, 1), "built-in"},
 	} {

@@ -1,3 +1,5 @@
+// Appends: checked against their hash, then against their key, then placed. A refused append leaves nothing.
+
 package turnkeeptest
 
 import (

@@ -1,3 +1,5 @@
+// Pages and the feed.
+
 package turnkeeptest
 
 import (

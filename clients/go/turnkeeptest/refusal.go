@@ -1,3 +1,5 @@
+// ERROR frames.
+
 package turnkeeptest
 
 import (

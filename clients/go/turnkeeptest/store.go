@@ -1,3 +1,5 @@
+// What the fake server keeps, and every request that is not an append, a read or a subscription.
+
 package turnkeeptest
 
 import (

@@ -39,6 +39,15 @@ export function frameOf<T>(
 	return Buffer.from(out.written());
 }
 
+/** Gives a gatherer a piece as a socket would, as much at a time as it has room for. */
+export function push(gatherer: FrameGatherer, piece: Buffer, deliver: (frame: Frame) => void): void {
+	for (let at = 0; at < piece.length; ) {
+		const copied = piece.copy(gatherer.room(), 0, at);
+		gatherer.filled(copied, deliver);
+		at += copied;
+	}
+}
+
 /** Greets every client and hands each further request to the test. */
 export class FakeServer {
 	readonly #server: Server;
@@ -54,7 +63,7 @@ export class FakeServer {
 			socket.on("close", () => this.#sockets.delete(socket));
 			const gatherer = new FrameGatherer(FRAME_BYTES_MAX);
 			socket.on("data", (piece: Buffer) =>
-				gatherer.push(piece, (frame) => {
+				push(gatherer, piece, (frame) => {
 					const isGreeting = frame.msgType === MsgType.Hello && greets;
 					if (isGreeting) peer.answer(frame, session, { sessionId: 1n, version: 1 });
 					else onRequest(peer, frame);

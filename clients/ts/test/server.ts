@@ -104,7 +104,7 @@ async function listening(child: ChildProcess): Promise<[address: string, http: s
 		for await (const line of createInterface({ input: child.stdout })) {
 			said.push(line);
 			const address = find(said, /^Binary:\s+(\S+)/);
-			const http = find(said, /^HTTP:\s+http:\/\/(\S+)/);
+			const http = find(said, /^HTTP:\s+https?:\/\/(\S+)/);
 			if (line.startsWith("Open:") && address && http) return [address, http];
 		}
 		throw new Error(`the server did not start: ${said.join("\n")}`);

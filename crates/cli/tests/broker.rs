@@ -4,6 +4,7 @@
 #[allow(dead_code, reason = "each test file uses a part of it")]
 mod sandbox;
 
+use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
@@ -59,7 +60,7 @@ impl Desk {
         let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
         text.push_str(&String::from_utf8_lossy(&output.stderr));
         if let Some(code @ 1..) = output.status.code() {
-            text.push_str(&format!("[{code}]\n"));
+            writeln!(text, "[{code}]").unwrap();
         }
         text.replace(self.sandbox.path("").to_str().unwrap().trim_end_matches('/'), "HOME")
     }

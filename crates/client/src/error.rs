@@ -40,6 +40,16 @@ pub enum Error {
     /// The server answered another request than the one it was asked.
     #[error("the server answered with message type {0}, which does not belong to the request")]
     WrongAnswer(u16),
+    /// The server's events do not go forward, or its pages do not lead back.
+    #[error("the server's answer is out of order: {what} {number} cannot follow {after}")]
+    OutOfOrder {
+        /// What has numbers.
+        what: &'static str,
+        /// The one that came.
+        number: u64,
+        /// The one before it.
+        after: u64,
+    },
     /// A payload that does not decompress to what its item says.
     #[error("the payload of blob {hash} does not decompress: {what}")]
     BadPayload {
@@ -134,6 +144,7 @@ impl Error {
             | Self::OutcomeUnknown(_)
             | Self::Protocol(_)
             | Self::WrongAnswer(_)
+            | Self::OutOfOrder { .. }
             | Self::BadPayload { .. }
             | Self::HashMismatch { .. }
             | Self::TooLarge { .. } => false,

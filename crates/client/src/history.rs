@@ -45,10 +45,18 @@ impl History {
         let get = GetBefore { context: self.context, before, limit: PAGE_TURNS, options: self.options };
         let items = self.client.before(get).await?;
         self.next = match items.first() {
-            Some(oldest) if oldest.parent.is_some() => Next::Before(oldest.turn),
-            _ => Next::Done,
+            Some(oldest) => leads_back(before, oldest)?,
+            None => Next::Done,
         };
         self.page = items.into_iter();
         Ok(self.page.next_back())
     }
+}
+
+/// Where the page before the one that begins with `oldest` starts. Parents are older than their children.
+fn leads_back(before: Option<TurnId>, oldest: &Item) -> Result<Next, Error> {
+    if let Some(before) = before.filter(|before| oldest.turn >= *before) {
+        return Err(Error::OutOfOrder { what: "older turn", number: oldest.turn.get(), after: before.get() });
+    }
+    Ok(if oldest.parent.is_some() { Next::Before(oldest.turn) } else { Next::Done })
 }

@@ -6,14 +6,15 @@
 //! then on it is one that follows a position: losing it before its first event loses nothing.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use turnkeep_wire::message::{Delivery, Failure, Subscribe};
-use turnkeep_wire::{Request, Response};
+use turnkeep_wire::{Frame, Request, Response};
 
 use crate::backoff::Backoff;
 use crate::client::{Client, Repeat};
 use crate::connection::{Connection, Waiter};
-use crate::error::{Error, ServerError};
+use crate::error::{Error, Lost, ServerError};
 use crate::frames::{self, FrameReceiver};
 use crate::pending::Answered;
 use crate::verify;
@@ -34,6 +35,18 @@ struct Live {
     frames: FrameReceiver,
     connection: Arc<Connection>,
     id: u64,
+    /// Whether the server has said that it will deliver. Until then its silence is not patience.
+    accepted: bool,
+}
+
+impl Live {
+    async fn receive(&mut self, answer_within: Duration) -> Result<Option<Frame>, Error> {
+        if self.accepted {
+            return Ok(self.frames.recv().await);
+        }
+        let received = tokio::time::timeout(answer_within, self.frames.recv()).await;
+        received.map_err(|_| Error::Lost(Lost::Silent(answer_within)))
+    }
 }
 
 impl Drop for Live {
@@ -75,7 +88,7 @@ impl Subscription {
             Some(live) => live,
             None => self.live.insert(open(&self.client, &mut self.subscribe).await?),
         };
-        let Some(frame) = live.frames.recv().await else {
+        let Some(frame) = live.receive(self.client.options().timeouts.answer).await? else {
             let lost = live.connection.lost();
             self.live = None;
             // With a live connection, this reader was too slow and its queue overran.
@@ -83,6 +96,8 @@ impl Subscription {
         };
         match Response::decode(frame, self.subscribe.options.item_form())? {
             Response::Subscribed { caught_up } => {
+                live.accepted = true;
+                self.backoff.reset();
                 self.caught_up = caught_up;
                 Ok(None)
             }
@@ -93,7 +108,10 @@ impl Subscription {
     }
 
     fn deliver(&mut self, caught_up: bool, delivery: Delivery) -> Result<Delivery, Error> {
-        self.backoff.reset();
+        let (number, after) = (delivery.position, self.subscribe.after.unwrap_or(0));
+        if number <= after {
+            return Err(Error::OutOfOrder { what: "event", number, after });
+        }
         self.caught_up = caught_up;
         if self.client.verifies(self.subscribe.options) {
             verify::item(&delivery.item)?;
@@ -123,7 +141,7 @@ async fn open(client: &Client, subscribe: &mut Subscribe) -> Result<Live, Error>
     let options = client.options();
     let (sender, frames) = frames::queue(options.subscription_events_max, options.subscription_bytes_max);
     let id = connection.send(Waiter::Stream(sender), &Request::Subscribe(subscribe.clone()))?;
-    Ok(Live { frames, connection, id })
+    Ok(Live { frames, connection, id, accepted: false })
 }
 
 /// The answer to a subscription that cannot be accepted.

@@ -8,6 +8,9 @@ use turnkeep_wire::message::Item;
 
 use crate::error::Error;
 
+/// The most that a payload may claim to unpack to, far above what a server takes by default.
+const UNPACKED_BYTES_MAX: u64 = 128 << 20;
+
 /// The uncompressed payload of an item, whichever form it came in.
 pub fn payload(item: &Item) -> Result<Bytes, Error> {
     match item.compression {
@@ -31,6 +34,9 @@ pub(crate) fn bytes(expected: BlobHash, bytes: &[u8]) -> Result<(), Error> {
 fn decompress(item: &Item) -> Result<Bytes, Error> {
     let bad = |what: String| Error::BadPayload { hash: item.hash, what };
     let limit = u64::from(item.raw_len);
+    if limit > UNPACKED_BYTES_MAX {
+        return Err(bad(format!("it claims {limit} bytes, over the limit of {UNPACKED_BYTES_MAX}")));
+    }
     let mut raw = Vec::new();
     let decoder = zstd::stream::read::Decoder::with_buffer(&item.payload[..]);
     let read = decoder.and_then(|decoder| decoder.take(limit + 1).read_to_end(&mut raw));
@@ -73,6 +79,10 @@ mod tests {
         assert!(matches!(item(&zstd_item(&raw, 999, packed.clone())), Err(Error::BadPayload { .. })));
         assert!(matches!(item(&zstd_item(b"x", 1000, packed)), Err(Error::HashMismatch { .. })));
         assert!(matches!(item(&zstd_item(&raw, 1000, vec![1, 2, 3])), Err(Error::BadPayload { .. })));
+        let bomb = zstd_item(&raw, u32::MAX, zstd::bulk::compress(&raw, 1).unwrap());
+        assert!(
+            matches!(item(&bomb), Err(Error::BadPayload { what, .. }) if what.contains("over the limit"))
+        );
         let missing = zstd_item(&raw, 1000, Vec::new());
         assert!(matches!(item(&missing), Err(Error::BadPayload { .. })));
         let missing = Item { compression: Compression::None, ..missing };

@@ -5,10 +5,11 @@
 mod fake;
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use fake::{Act, Asked, connect, context, error, error_at, item, options, serve};
 use turnkeep_client::message::{ContextHead, Delivery, ReadOptions, Subscribe};
-use turnkeep_client::{Client, ErrorCode, Options};
+use turnkeep_client::{Client, Error, ErrorCode, Lost, Options, Timeouts};
 use turnkeep_wire::{Request, Response};
 
 fn delivery(position: u64) -> Response {
@@ -145,4 +146,49 @@ async fn a_server_that_does_not_tell_its_end_is_followed_from_now_on() {
     .await;
     let mut subscription = connect(&addr).await.subscribe(Subscribe { after: None, ..subscribe(0) });
     assert_eq!(subscription.next().await.unwrap().position, 5);
+}
+
+#[tokio::test]
+async fn events_that_do_not_go_forward_are_refused() {
+    let addr = serve(|asked: Asked| {
+        let events = [3, 3].map(|position| Act::Send(asked.id, delivery(position)));
+        std::iter::once(accepted(asked.id)).chain(events).collect()
+    })
+    .await;
+    let mut subscription = connect(&addr).await.subscribe(subscribe(2));
+    assert_eq!(subscription.next().await.unwrap().position, 3);
+    let error = subscription.next().await.unwrap_err();
+    assert!(matches!(error, Error::OutOfOrder { number: 3, after: 3, .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_subscription_that_is_never_accepted_ends() {
+    let addr = serve(|_: Asked| Vec::new()).await;
+    let timeouts = Timeouts { answer: Duration::from_millis(20), ..Timeouts::default() };
+    let client = Client::connect(&addr, Options { timeouts, ..options() }).await.unwrap();
+    let error = client.subscribe(subscribe(0)).next().await.unwrap_err();
+    assert!(matches!(error, Error::Lost(Lost::Silent(_))), "{error}");
+}
+
+#[tokio::test]
+async fn losses_with_an_accepted_subscription_between_them_do_not_add_up() {
+    let losses = 3 * options().retry.attempts_max;
+    let addr = serve(move |asked: Asked| {
+        let then =
+            if asked.connection > losses as usize { Act::Send(asked.id, delivery(1)) } else { Act::Hangup };
+        vec![accepted(asked.id), then]
+    })
+    .await;
+    assert_eq!(connect(&addr).await.subscribe(subscribe(0)).next().await.unwrap().position, 1);
+}
+
+#[tokio::test]
+async fn pages_that_do_not_lead_back_are_refused() {
+    let page = |from: u64| (from..from + 2).map(|turn| item(turn, b"x")).collect();
+    let addr = serve(move |asked: Asked| vec![Act::Send(asked.id, Response::Before(page(5)))]).await;
+    let mut history = connect(&addr).await.history(context(1), ReadOptions::default());
+    history.next().await.unwrap();
+    history.next().await.unwrap();
+    let error = history.next().await.unwrap_err();
+    assert!(matches!(error, Error::OutOfOrder { number: 5, after: 5, .. }), "{error}");
 }

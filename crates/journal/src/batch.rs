@@ -83,6 +83,11 @@ impl Batch {
         self.command_count as usize
     }
 
+    /// The sum of the blobs' stored bytes.
+    pub(crate) fn blob_bytes(&self) -> usize {
+        self.blob_bytes
+    }
+
     /// About how long the frame will be.
     pub fn bytes(&self) -> usize {
         self.blob_bytes + self.commands.len() + self.blobs.len() * 48

@@ -45,7 +45,7 @@ const NUMBER_MAX: u64 = 1 << 62;
 
 pub(crate) const HEADER_BYTES: usize = 128;
 pub(crate) const MAGIC: &[u8; 4] = b"TKF1";
-const ALIGN: usize = 8;
+pub(crate) const ALIGN: usize = 8;
 
 /// The checksum of a blob's stored bytes.
 pub fn blob_crc(bytes: &[u8]) -> u32 {
@@ -153,16 +153,19 @@ pub(crate) struct Link {
     pub(crate) first_sequence: u64,
 }
 
-/// What the writer needs to know of a frame that it encoded.
+/// What the writer needs to know of a frame whose head it encoded.
 pub(crate) struct Encoded {
     pub(crate) hash: [u8; 32],
-    /// Where the blobs' bytes begin within the frame.
-    pub(crate) data: u64,
+    /// The length of header and meta, behind which the blobs' bytes begin.
+    pub(crate) head: u64,
+    /// The zeros behind the blobs.
+    pub(crate) padding: usize,
 }
 
-/// Appends the batch as a frame to `out`.
+/// Appends the batch's header and meta to `out`. The blobs' bytes follow them in the log, then the
+/// padding; nobody copies them.
 #[expect(clippy::cast_possible_truncation, reason = "batches are bounded far below 4 GiB")]
-pub(crate) fn encode(batch: &Batch, link: Link, out: &mut Vec<u8>) -> Encoded {
+pub(crate) fn encode_head(batch: &Batch, link: Link, out: &mut Vec<u8>) -> Encoded {
     let start = out.len();
     out.extend_from_slice(&[0; HEADER_BYTES]);
     for blob in &batch.blobs {
@@ -173,14 +176,10 @@ pub(crate) fn encode(batch: &Batch, link: Link, out: &mut Vec<u8>) -> Encoded {
         varint::put(out, blob.bytes.len() as u64);
     }
     out.extend_from_slice(&batch.commands);
-    let data = out.len();
-    let meta = start + HEADER_BYTES..data;
-    for blob in &batch.blobs {
-        out.extend_from_slice(&blob.bytes);
-    }
+    let meta = start + HEADER_BYTES..out.len();
     let header = FrameHeader {
         meta_len: meta.len() as u32,
-        data_len: (out.len() - data) as u32,
+        data_len: batch.blob_bytes() as u32,
         meta_crc: crc32c::crc32c(&out[meta]),
         blobs: batch.blobs.len() as u32,
         commands: batch.command_count,
@@ -193,9 +192,10 @@ pub(crate) fn encode(batch: &Batch, link: Link, out: &mut Vec<u8>) -> Encoded {
         stamp: batch.stamp,
     };
     out[start..start + HEADER_BYTES].copy_from_slice(&header.encode());
-    let padded = start + (out.len() - start).next_multiple_of(ALIGN);
-    out.resize(padded, 0);
-    Encoded { hash: *blake3::hash(&out[start..data]).as_bytes(), data: (data - start) as u64 }
+    let head = out.len() - start;
+    let unpadded = head + batch.blob_bytes();
+    let padding = unpadded.next_multiple_of(ALIGN) - unpadded;
+    Encoded { hash: *blake3::hash(&out[start..]).as_bytes(), head: head as u64, padding }
 }
 
 pub(crate) fn put_command(out: &mut Vec<u8>, kind: u8, version: u8, body: &[u8]) {
@@ -418,7 +418,9 @@ mod tests {
             first_sequence: 40,
         };
         let mut out = Vec::new();
-        let hash = encode(&batch, link, &mut out).hash;
+        let Encoded { hash, padding, .. } = encode_head(&batch, link, &mut out);
+        batch.blobs.iter().for_each(|blob| out.extend_from_slice(&blob.bytes));
+        out.resize(out.len() + padding, 0);
         (out, hash)
     }
 

@@ -4,14 +4,14 @@
 //! tries again. A failed sync, or a write that failed for another reason, poisons the log: what the
 //! disk holds is not known any more, so nothing is written until the log is opened again.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use crate::batch::{Batch, BlobRecord};
 use crate::ending::Doubtful;
-use crate::frame::{self, FRAME_BYTES_MAX, Frame, Link};
+use crate::frame::{self, ALIGN, FRAME_BYTES_MAX, Frame, Link};
 use crate::preallocate::Preallocator;
 use crate::reader::{Frames, LogReader, Shared, Tip};
 use crate::recovery::{self, OpenError, Recovered};
@@ -19,6 +19,8 @@ use crate::segment::{self, Locator, Segment, SegmentHeader};
 use crate::storage::{Storage, StorageFile, is_out_of_space};
 use crate::{Position, scan::SegmentBytes};
 
+/// What fills a frame up to its alignment.
+const PADDING: [u8; ALIGN] = [0; ALIGN];
 /// A buffer that a large frame made longer than this is given back.
 const BUFFER_KEPT_BYTES_MAX: usize = 16 << 20;
 
@@ -154,7 +156,7 @@ impl FileLog {
         }
         self.buffer.clear();
         self.buffer.extend_from_slice(frame.raw());
-        self.write(frame.position)?;
+        self.write(frame.position, &[], 0)?;
         self.advance(frame.position, frame.hash);
         self.next_sequence = frame.next_sequence();
         Ok(())
@@ -195,9 +197,16 @@ impl FileLog {
         AppendError::Poisoned(why)
     }
 
-    /// Writes the buffer, which holds the frame at `position`; returns where its first byte is.
-    fn write(&mut self, position: Position) -> Result<Locator, AppendError> {
-        let frame_len = self.buffer.len() as u64;
+    /// Writes the frame at `position`: the buffer, then the blobs and the padding; returns where its first
+    /// byte is.
+    fn write(
+        &mut self,
+        position: Position,
+        blobs: &[BlobRecord],
+        padding: usize,
+    ) -> Result<Locator, AppendError> {
+        let behind = blobs.iter().map(|blob| blob.bytes.len()).sum::<usize>() + padding;
+        let frame_len = (self.buffer.len() + behind) as u64;
         let room = self.active.as_ref().is_some_and(|a| a.end + frame_len <= a.file.len());
         if !room {
             self.rotate(frame_len)?;
@@ -208,7 +217,11 @@ impl FileLog {
             let header = SegmentHeader { store_id: self.store_id, number, first: position };
             self.buffer.splice(0..0, header.encode());
         }
-        if let Err(error) = file.write_at(start, &self.buffer) {
+        let mut pieces = Vec::with_capacity(blobs.len() + 2);
+        pieces.push(IoSlice::new(&self.buffer));
+        pieces.extend(blobs.iter().map(|blob| IoSlice::new(&blob.bytes)));
+        pieces.push(IoSlice::new(&PADDING[..padding]));
+        if let Err(error) = file.write_pieces_at(start, &pieces) {
             return Err(self.cut_back(&error));
         }
         // A segment's header is synced under every policy: files may only be created behind it then.
@@ -217,12 +230,13 @@ impl FileLog {
         {
             return Err(self.poison("a sync of the log failed", &error));
         }
-        let end = start + self.buffer.len() as u64;
+        let written = (self.buffer.len() + behind) as u64;
+        let end = start + written;
         if start == 0 {
             self.enlist(position);
         }
         self.active = Some(Active { number, file, end });
-        self.shared.bytes_used.fetch_add(self.buffer.len() as u64, Ordering::Release);
+        self.shared.bytes_used.fetch_add(written, Ordering::Release);
         self.prepare_next();
         Ok(Locator::new(number, end - frame_len))
     }
@@ -320,15 +334,15 @@ impl Log for FileLog {
         };
         self.buffer.clear();
         self.buffer.shrink_to(BUFFER_KEPT_BYTES_MAX);
-        let encoded = frame::encode(batch, link, &mut self.buffer);
+        let encoded = frame::encode_head(batch, link, &mut self.buffer);
         assert!(
-            self.buffer.len() as u64 <= FRAME_BYTES_MAX,
+            encoded.head + batch.blob_bytes() as u64 <= FRAME_BYTES_MAX,
             "the store's limits keep batches far below a frame's"
         );
-        let at = self.write(link.position)?;
+        let at = self.write(link.position, &batch.blobs, encoded.padding)?;
         self.advance(link.position, encoded.hash);
         self.next_sequence += u64::from(batch.command_count);
-        let mut offset = at.offset() + encoded.data;
+        let mut offset = at.offset() + encoded.head;
         let locate = |blob: &BlobRecord| {
             let locator = Locator::new(at.segment(), offset);
             offset += blob.bytes.len() as u64;

@@ -10,7 +10,7 @@ use turnkeep_types::{BlobHash, ContextId, TurnId};
 
 use crate::command::{Key, Labels, Refusal};
 use crate::keys::{self, KeyDigest};
-use crate::record::{Part, Record};
+use crate::record::{Few, Part, Record};
 use crate::registry::{Checked, ParsedBundle, Registry};
 use crate::state::{KeyEntry, State};
 
@@ -45,7 +45,7 @@ pub(crate) enum Decision {
 #[derive(Debug)]
 pub(crate) enum Plan {
     Create { head_depth: u32, key: Option<(KeyDigest, u64)> },
-    Append { places: Vec<Place>, key: Option<(KeyDigest, u64)> },
+    Append { places: Few<Place>, key: Option<(KeyDigest, u64)> },
     AttachFs,
     PutBlob,
     PutBundle(Arc<Registry>),
@@ -129,7 +129,7 @@ fn append(view: &impl View, parts: &[Part], key: Option<&Key>, strict: bool) -> 
     }
     let mut next = view.turns() + 1;
     let mut moved: Vec<(ContextId, Place)> = Vec::new();
-    let mut places = Vec::with_capacity(parts.len());
+    let mut places = Few::with_capacity(parts.len());
     for part in parts {
         let place = place(view, &moved, part)?;
         check_turns(view, part, strict)?;

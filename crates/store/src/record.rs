@@ -31,11 +31,14 @@ use turnkeep_types::varint::{Reader, put, put_bytes};
 /// The version of every record kind so far.
 pub(crate) const VERSION: u8 = 1;
 
+/// Almost always one, which is then kept in place.
+pub(crate) type Few<T> = smallvec::SmallVec<[T; 1]>;
+
 /// A command as the log holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Record {
     Create { base: Option<TurnId>, labels: Labels, key: Option<Key> },
-    Append { parts: Vec<Part>, key: Option<Key>, strict: bool },
+    Append { parts: Few<Part>, key: Option<Key>, strict: bool },
     AttachFs { turn: TurnId, root: BlobHash },
     PutBlob { blob: BlobName },
     PutBundle { bundle: ParsedBundle },
@@ -55,7 +58,7 @@ pub(crate) struct Part {
     pub(crate) depth: u32,
     /// Set by repair: the place counts as it is, whatever the head.
     pub(crate) placed: bool,
-    pub(crate) turns: Vec<TurnRecord>,
+    pub(crate) turns: Few<TurnRecord>,
 }
 
 /// One turn of an append.
@@ -191,7 +194,7 @@ fn decode_append(reader: &mut Reader<'_>, frame: &impl Fn(u32) -> Option<BlobHas
     let flags = reader.u8()?;
     let count = reader.u64()?;
     let key = if flags & KEYED != 0 { Key::new(Bytes::copy_from_slice(reader.bytes()?)) } else { None };
-    let parts: Vec<_> = (0..count).map(|_| part(reader, frame)).collect::<Option<_>>()?;
+    let parts: Few<_> = (0..count).map(|_| part(reader, frame)).collect::<Option<_>>()?;
     let whole = !parts.is_empty() && parts.iter().all(|part| !part.turns.is_empty());
     whole.then_some(Record::Append { parts, key, strict: flags & STRICT != 0 })
 }
@@ -320,13 +323,13 @@ mod tests {
             parent: Some(id(9)),
             depth: 4,
             placed: false,
-            turns: vec![turn(Some(0), None), turn(None, Some(BlobHash::of(b"root")))],
+            turns: [turn(Some(0), None), turn(None, Some(BlobHash::of(b"root")))].into_iter().collect(),
         };
         let onto_head = Part { sent_parent: None, expected_head: None, placed: true, ..part.clone() };
         vec![
             Record::Create { base: None, labels: Labels::new(), key: None },
             Record::Create { base: Some(id(5)), labels: labels.clone(), key: key.clone() },
-            Record::Append { parts: vec![part, onto_head], key, strict: true },
+            Record::Append { parts: [part, onto_head].into_iter().collect(), key, strict: true },
             Record::AttachFs { turn: id(7), root: BlobHash::of(b"root") },
             Record::PutBlob { blob: BlobName { hash: BlobHash::of(b"blob 0"), in_frame: Some(0) } },
             Record::PutBundle {

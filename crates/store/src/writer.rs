@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
+use smallvec::smallvec;
 use turnkeep_journal::{AppendError, Appended, Batch, BlobRecord, LogReader, Machine, Stamp};
 use turnkeep_types::{BlobHash, Clock, Timestamp};
 
@@ -18,7 +19,7 @@ use crate::checkpoint::Checkpointer;
 use crate::command::{Append, AppendPart, Command, Outcome, Refusal};
 use crate::decide::{Decision, Plan, decide};
 use crate::overlay::{Overlay, Pending};
-use crate::record::{BlobName, Part, Record, TurnRecord, VERSION};
+use crate::record::{BlobName, Few, Part, Record, TurnRecord, VERSION};
 use crate::registry::ParsedBundle;
 use crate::state::BlobRow;
 
@@ -32,7 +33,7 @@ pub(crate) type CommitHook = Box<dyn Fn(u64) + Send + Sync>;
 pub(crate) struct Submission {
     record: Record,
     /// The payloads of the record's turns in order, or the blob to put.
-    blobs: Vec<NewBlob>,
+    blobs: Few<NewBlob>,
     reply: Reply,
 }
 
@@ -193,7 +194,7 @@ impl Writer {
     }
 
     /// Adds to the batch what it needs of the blobs that the record names, in the record's order.
-    fn bring_all(&mut self, record: &mut Record, blobs: Vec<NewBlob>, batch: &mut Batch) {
+    fn bring_all(&mut self, record: &mut Record, blobs: Few<NewBlob>, batch: &mut Batch) {
         let mut blobs = blobs.into_iter();
         let mut bring = |name: &mut BlobName| {
             if let Some(blob) = blobs.next() {
@@ -247,16 +248,16 @@ fn resolve(record: &mut Record, plan: &Plan) {
 }
 
 /// Parts what is logged as a command from what is logged as blobs.
-fn split(command: Command) -> Result<(Record, Vec<NewBlob>), Refusal> {
+fn split(command: Command) -> Result<(Record, Few<NewBlob>), Refusal> {
     Ok(match command {
         Command::CreateContext(new) => {
-            (Record::Create { base: new.base, labels: new.labels, key: new.key }, vec![])
+            (Record::Create { base: new.base, labels: new.labels, key: new.key }, Few::new())
         }
         Command::Append(append) => split_append(append),
-        Command::AttachFs { turn, root } => (Record::AttachFs { turn, root }, vec![]),
-        Command::PutBlob(blob) => (Record::PutBlob { blob: name_of(&blob) }, vec![blob]),
-        Command::PutBundle { id, json } => (parse_bundle(&id, &json)?, vec![]),
-        Command::SetLabels { context, labels } => (Record::SetLabels { context, labels }, vec![]),
+        Command::AttachFs { turn, root } => (Record::AttachFs { turn, root }, Few::new()),
+        Command::PutBlob(blob) => (Record::PutBlob { blob: name_of(&blob) }, smallvec![blob]),
+        Command::PutBundle { id, json } => (parse_bundle(&id, &json)?, Few::new()),
+        Command::SetLabels { context, labels } => (Record::SetLabels { context, labels }, Few::new()),
     })
 }
 
@@ -265,13 +266,13 @@ fn parse_bundle(id: &str, json: &[u8]) -> Result<Record, Refusal> {
     Ok(Record::PutBundle { bundle })
 }
 
-fn split_append(append: Append) -> (Record, Vec<NewBlob>) {
-    let mut blobs = Vec::with_capacity(1);
+fn split_append(append: Append) -> (Record, Few<NewBlob>) {
+    let mut blobs = Few::new();
     let parts = append.parts.into_iter().map(|part| split_part(part, &mut blobs)).collect();
     (Record::Append { parts, key: append.key, strict: append.strict }, blobs)
 }
 
-fn split_part(part: AppendPart, blobs: &mut Vec<NewBlob>) -> Part {
+fn split_part(part: AppendPart, blobs: &mut Few<NewBlob>) -> Part {
     let turns = part.turns.into_iter().map(|turn| {
         let payload = name_of(&turn.payload);
         blobs.push(turn.payload);

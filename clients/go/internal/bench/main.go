@@ -1,6 +1,6 @@
 // Command bench measures the client on one connection against a running server and prints one JSON line.
 //
-//	go run ./internal/bench -addr 127.0.0.1:9009 -token "$(cat token)"
+//	TURNKEEP_ADDR=127.0.0.1:9009 TURNKEEP_TOKEN=… go run ./internal/bench
 //
 // Appends are durable, of 1 KiB and all different, submitted with a window in flight by one goroutine;
 // reads are GET_LAST of 64 turns with payload, by a few goroutines. Only answered requests count.
@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"runtime/debug"
 	"runtime/pprof"
 	"slices"
 	"sync"
@@ -34,26 +35,29 @@ type settings struct {
 	readers     int
 	rounds      int
 	round       time.Duration
+	gcPercent   int
 }
 
 type result struct {
 	Client        string  `json:"client"`
-	AppendsPerSec float64 `json:"appends_per_sec"`
-	ReadsPerSec   float64 `json:"get_last_64_per_sec"`
+	AppendsPerSec float64 `json:"appends_per_second"`
+	ReadsPerSec   float64 `json:"pages_per_second"`
 	Window        int     `json:"appends_in_flight"`
 	Readers       int     `json:"reads_in_flight"`
 	PayloadBytes  int     `json:"payload_bytes"`
 	Rounds        int     `json:"rounds"`
+	GCPercent     int     `json:"gc_percent"`
 }
 
 func main() {
 	var s settings
-	flag.StringVar(&s.addr, "addr", "127.0.0.1:9009", "address of the binary protocol")
-	flag.StringVar(&s.token, "token", "", "the server's token")
-	flag.IntVar(&s.window, "window", 256, "appends in flight")
-	flag.IntVar(&s.readers, "readers", 8, "reads in flight")
+	flag.StringVar(&s.addr, "addr", os.Getenv("TURNKEEP_ADDR"), "address of the binary protocol")
+	flag.StringVar(&s.token, "token", os.Getenv("TURNKEEP_TOKEN"), "the server's token")
+	flag.IntVar(&s.window, "window", 512, "appends in flight")
+	flag.IntVar(&s.readers, "readers", 16, "reads in flight")
 	flag.IntVar(&s.rounds, "rounds", 5, "rounds, of which the median counts")
 	flag.DurationVar(&s.round, "round", 2*time.Second, "length of a round")
+	flag.IntVar(&s.gcPercent, "gc", 100, "GOGC; a larger one shows a program that keeps more than it reads")
 	profile := flag.String("cpuprofile", "", "write a CPU profile to this file")
 	flag.Parse()
 	if *profile != "" {
@@ -80,7 +84,9 @@ func main() {
 }
 
 func run(ctx context.Context, s settings) (result, error) {
-	measured := result{Client: "go", Window: s.window, Readers: s.readers, PayloadBytes: payloadBytes, Rounds: s.rounds}
+	debug.SetGCPercent(s.gcPercent)
+	measured := result{Client: "go", Window: s.window, Readers: s.readers, PayloadBytes: payloadBytes, Rounds: s.rounds,
+		GCPercent: s.gcPercent}
 	client, err := turnkeep.Dial(ctx, s.addr, turnkeep.WithToken(s.token), turnkeep.WithTag("bench-go"))
 	if err != nil {
 		return measured, err

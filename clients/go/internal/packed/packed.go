@@ -1,7 +1,8 @@
 // Package packed turns payloads into one zstd frame and back.
 //
 // Unpacking is bounded by the length that the payload is said to have, whatever the bytes claim: it fails
-// rather than give one byte more.
+// rather than give one byte more. That length is not believed beyond a bound of its own, for a few bytes can
+// claim gigabytes.
 package packed
 
 import (
@@ -14,8 +15,12 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// windowBytesMax bounds the memory that a frame may ask for.
-const windowBytesMax = 64 << 20
+const (
+	// windowBytesMax bounds the memory that a frame may ask for.
+	windowBytesMax = 64 << 20
+	// RawBytesMax is the longest payload that is unpacked; servers keep none that is nearly as long.
+	RawBytesMax = 128 << 20
+)
 
 // ErrLength says that a frame does not give as many bytes as it should.
 var ErrLength = errors.New("the length is wrong")
@@ -38,6 +43,9 @@ func Pack(raw []byte) ([]byte, error) {
 
 // Unpack decompresses a frame that must give exactly size bytes.
 func Unpack(frame []byte, size uint32) ([]byte, error) {
+	if size > RawBytesMax {
+		return nil, fmt.Errorf("%w: %d bytes are over the limit of %d", ErrLength, size, RawBytesMax)
+	}
 	decoder, err := takeDecoder(frame)
 	if err != nil {
 		return nil, err

@@ -1,3 +1,5 @@
+// Appends and their acks.
+
 package wire
 
 // SentTurn is a turn's content on its way to the server.

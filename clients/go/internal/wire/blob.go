@@ -1,3 +1,5 @@
+// Blobs and filesystem roots.
+
 package wire
 
 import "math"

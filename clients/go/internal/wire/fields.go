@@ -1,3 +1,5 @@
+// Reading a payload field by field, and why it is refused.
+
 package wire
 
 import (

@@ -1,3 +1,5 @@
+// Reads, and the pages that answer them.
+
 package wire
 
 import "math"

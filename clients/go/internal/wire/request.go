@@ -1,3 +1,5 @@
+// The closed list of requests, and those that have no file of their own.
+
 package wire
 
 // DecodeRequest decodes the payload of a request's frame.

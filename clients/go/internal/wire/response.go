@@ -1,3 +1,5 @@
+// The closed list of responses, and those that have no file of their own.
+
 package wire
 
 // DecodeResponse decodes the payload of a response's frame. Whether items are extended is known only to

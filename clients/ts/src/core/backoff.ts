@@ -2,7 +2,7 @@
 
 /** How often and how patiently to try again. Only what is safe to repeat is repeated. */
 export interface RetryPolicy {
-	/** Tries after the first one; 0 gives up at once. */
+	/** Tries after the first one; 0 gives up at once. What is followed counts anew once it lasted for `longestMs`. */
 	readonly attemptsMax: number;
 	/** The longest first pause; each pause is drawn from half of its length to the whole. */
 	readonly firstMs: number;
@@ -16,6 +16,8 @@ export const DEFAULT_RETRY: RetryPolicy = { attemptsMax: 8, firstMs: 50, longest
 /** Counts the tries of one request. */
 export class Backoff {
 	#tries = 0;
+	/** When what is tried was accepted; null while it is not. */
+	#acceptedAt: number | null = null;
 
 	constructor(
 		private readonly policy: RetryPolicy,
@@ -24,6 +26,8 @@ export class Backoff {
 
 	/** The pause before the next try in milliseconds; none when there is no next try. */
 	next(): number | undefined {
+		if (this.#acceptedAt !== null && performance.now() - this.#acceptedAt >= this.policy.longestMs) this.#tries = 0;
+		this.#acceptedAt = null;
 		if (this.#tries >= this.policy.attemptsMax) return undefined;
 		const doubled = this.policy.firstMs * 2 ** Math.min(this.#tries, 20);
 		this.#tries += 1;
@@ -37,6 +41,11 @@ export class Backoff {
 		if (ms === undefined) return false;
 		await sleep(ms, signal);
 		return true;
+	}
+
+	/** Notes that what was tried works now. If that lasts, its loss is a new misfortune, and not the last one again. */
+	accepted(): void {
+		this.#acceptedAt = performance.now();
 	}
 
 	/** Starts counting again, after something went well. */

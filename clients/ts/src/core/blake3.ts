@@ -33,6 +33,7 @@ const chunkWords = new Int32Array(CHUNK_BYTES / 4);
 const chunkBytes = new Uint8Array(chunkWords.buffer);
 /** The chaining value that is being made. */
 const cv = new Int32Array(CV_WORDS);
+const cvBytes = new Uint8Array(cv.buffer);
 /** Two chaining values that become one. */
 const parentWords = new Int32Array(BLOCK_WORDS);
 
@@ -51,7 +52,7 @@ export function blake3(input: Uint8Array): Uint8Array {
 		const left = stack.pop() as Int32Array;
 		hashParent(left, stack.length === 0 ? ROOT : 0);
 	}
-	return new Uint8Array(cv.slice().buffer);
+	return cvBytes.slice();
 }
 
 /** Leaves the chaining value of one chunk in `cv`. */

@@ -4,7 +4,8 @@
  * Integers are numbers while they are exact and BigInts beyond; a number with a fraction is a double. What JavaScript
  * cannot tell apart has a class of its own: {@link Float32}, {@link Float64} for a whole number that shall be a float,
  * {@link Extension}, and {@link Raw} for bytes that are msgpack already. Map keys ascend: numbers by value, texts and
- * bytes by their bytes, false before true.
+ * bytes by their bytes, false before true. What is none of these, such as a Date or a class's instance, is refused rather
+ * than written as something else, and so are two keys that are one on the wire, such as 1 and 1n.
  */
 
 import type { MsgpackWriter } from "./msgpack-writer.js";
@@ -65,7 +66,8 @@ export function writeValue(out: MsgpackWriter, value: MsgValue, depth = 0): void
 	else if (typeof value === "number") writeNumber(out, value);
 	else if (typeof value === "bigint") out.int(value);
 	else if (typeof value === "string") out.str(value);
-	else writeObject(out, value, depth);
+	else if (typeof value === "object") writeObject(out, value, depth);
+	else throw new TypeError(`${String(value)} is no msgpack value`);
 }
 
 function writeNumber(out: MsgpackWriter, value: number): void {
@@ -92,14 +94,23 @@ function writeArray(out: MsgpackWriter, values: readonly MsgValue[], depth: numb
 
 function writeMap(out: MsgpackWriter, map: ReadonlyMap<MsgValue, MsgValue>, depth: number): void {
 	out.map(map.size);
-	for (const [key, value] of [...map].sort(([a], [b]) => compareKeys(a, b))) {
+	for (const [key, value] of sortedEntries(map)) {
 		writeValue(out, key, depth);
 		writeValue(out, value, depth);
 	}
 }
 
+/** A map's entries in the order of their keys; throws a `TypeError` if two keys are one on the wire. */
+export function sortedEntries<Key, Value>(map: ReadonlyMap<Key, Value>): [Key, Value][] {
+	const sorted = [...map].sort(([a], [b]) => compareKeys(a, b));
+	const twice = sorted.find(([key], index) => index > 0 && isSameKey(sorted[index - 1]?.[0], key));
+	if (twice !== undefined) throw new TypeError(`the key ${String(twice[0])} occurs twice`);
+	return sorted;
+}
+
 /** A plain object's fields by tag. */
 function taggedEntries(value: object): Map<Tag, MsgValue> {
+	if (!isPlain(value)) throw new TypeError(`${value.constructor?.name ?? "an object"} is no msgpack value`);
 	const fields = new Map<Tag, MsgValue>();
 	for (const [key, field] of Object.entries(value) as [string, MsgValue | undefined][]) {
 		const tag = tagOf(key);
@@ -107,6 +118,12 @@ function taggedEntries(value: object): Map<Tag, MsgValue> {
 		if (field !== undefined) fields.set(tag, field);
 	}
 	return fields;
+}
+
+/** Whether an object is nothing but its properties, whichever window or frame it comes from. */
+function isPlain(value: object): boolean {
+	const prototype: unknown = Object.getPrototypeOf(value);
+	return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 const TAG_TEXT = /^(0|[1-9][0-9]{0,19})$/;
@@ -135,13 +152,20 @@ export function compareKeys(a: unknown, b: unknown): number {
 	return (a as number) < (b as number) ? -1 : (a as number) > (b as number) ? 1 : 0;
 }
 
+/** Whether two keys that a Map tells apart have the same bytes: a number and a BigInt, or two arrays of bytes. */
+function isSameKey(a: unknown, b: unknown): boolean {
+	const isComparable = !Number.isNaN(a) && !Number.isNaN(b) && rankOf(a) < RANK_OTHER;
+	return isComparable && compareKeys(a, b) === 0;
+}
+
 const utf8 = new TextEncoder();
+const RANK_OTHER = 4;
 
 function rankOf(key: unknown): number {
 	if (typeof key === "boolean") return 0;
 	if (typeof key === "number" || typeof key === "bigint") return 1;
 	if (typeof key === "string") return 2;
-	return key instanceof Uint8Array ? 3 : 4;
+	return key instanceof Uint8Array ? 3 : RANK_OTHER;
 }
 
 function compareBytes(a: Uint8Array, b: Uint8Array): number {

@@ -1,7 +1,7 @@
 /** From named fields to a payload: the inverse of decoding. The same record always gives the same bytes. */
 
 import { PayloadError } from "./errors.js";
-import { compareKeys, type MsgKey, type MsgValue, NESTING_MAX, writeValue } from "./msgpack-value.js";
+import { type MsgKey, type MsgValue, NESTING_MAX, sortedEntries, writeValue } from "./msgpack-value.js";
 import { MsgpackWriter } from "./msgpack-writer.js";
 import type { Kind, Shape, TypeVersion } from "./shape.js";
 import { TaggedMap } from "./tagged.js";
@@ -83,7 +83,7 @@ class Encoder {
 
 	#map(out: MsgpackWriter, shape: Shape, map: ReadonlyMap<unknown, TypedValue>, place: Place): void {
 		out.map(map.size);
-		for (const [key, value] of [...map].sort(([a], [b]) => compareKeys(a, b))) {
+		for (const [key, value] of orWrong(place, () => sortedEntries(map))) {
 			const inside = step(place, `[${String(key)}]`);
 			writeAny(out, key as MsgKey, inside);
 			this.#value(out, shape, value, inside);
@@ -128,8 +128,13 @@ function writeScalar(out: MsgpackWriter, kind: Kind, value: TypedValue, place: P
 
 /** Writes a value that has no shape. */
 function writeAny(out: MsgpackWriter, value: TypedValue, place: Place): void {
+	orWrong(place, () => writeValue(out, value as MsgValue, place.depth));
+}
+
+/** What `make` gives; what it throws is told with the place. */
+function orWrong<T>(place: Place, make: () => T): T {
 	try {
-		writeValue(out, value as MsgValue, place.depth);
+		return make();
 	} catch (cause) {
 		throw new PayloadError("wrong_value", `${place.path} cannot be written: ${(cause as Error).message}`, { cause });
 	}

@@ -2,7 +2,8 @@
  * Undoes the compression of payloads that are kept as zstd, within bounds.
  *
  * The declared length is the bound: a frame that asks for a larger window or gives more bytes is refused before
- * memory is spent on it. Any fault is a {@link PayloadError}.
+ * memory is spent on it. The length itself is believed up to a bound of its own, for a few bytes can claim gigabytes.
+ * Any fault is a {@link PayloadError}.
  */
 
 import { Decompress } from "fzstd";
@@ -10,12 +11,16 @@ import { PayloadError } from "./errors.js";
 
 /** Windows up to this are legal whatever the payload's length. */
 const WINDOW_BYTES_MAX = 8 << 20;
+/** The longest payload that is decompressed; servers keep none that is nearly as long. */
+const RAW_BYTES_MAX = 128 << 20;
 const MAGIC = 0xfd2fb528;
 /** The least that a frame header takes. */
 const HEADER_BYTES_MIN = 6;
 
 /** The `length` bytes that one zstd frame holds. */
 export function decompressZstd(frame: Uint8Array, length: number): Uint8Array {
+	if (length > RAW_BYTES_MAX)
+		throw new PayloadError("compression", `a payload of ${length} bytes is over the limit of ${RAW_BYTES_MAX}`);
 	checkHeader(frame, Math.max(length, WINDOW_BYTES_MAX));
 	const out = new Uint8Array(length);
 	let at = 0;

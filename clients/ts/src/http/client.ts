@@ -7,7 +7,7 @@
 
 import { type BlobHash, hashOf, verifyHash } from "../core/blob-hash.js";
 import type { Bundle } from "../core/bundle.js";
-import { ServerError } from "../core/errors.js";
+import { ProtocolError, ServerError } from "../core/errors.js";
 import { EtagCache } from "./etag-cache.js";
 import { type EventOptions, storeEvents } from "./events.js";
 import type { ContextId, TurnId } from "./ids.js";
@@ -127,8 +127,13 @@ export class GatewayClient {
 		let page = await this.turns(contextId, options);
 		for (;;) {
 			yield* page.turns.toReversed();
-			if (page.next_before_turn_id === null) return;
-			page = await this.turns(contextId, { ...options, before_turn_id: page.next_before_turn_id });
+			const before = page.next_before_turn_id;
+			if (before === null) return;
+			page = await this.turns(contextId, { ...options, before_turn_id: before });
+			const next = page.next_before_turn_id;
+			if (next !== null && !isOlder(next, before)) {
+				throw new ProtocolError("bad_value", `turn ${next} is no ancestor of turn ${before}`);
+			}
 		}
 	}
 
@@ -182,6 +187,9 @@ export class GatewayClient {
 	async putBundle(bundle: Bundle, options?: GatewayCallOptions): Promise<boolean> {
 		const request = { method: "PUT", path: bundlePath(bundle.bundle_id), headers: JSON_TYPE } as const;
 		const answer = await this.#transport.ask({ ...request, body: JSON.stringify(bundle), ...options });
+		if (answer.status !== 201 && answer.status !== 204) {
+			throw new ProtocolError("wrong_answer", `the server answered a bundle with status ${answer.status}`);
+		}
 		return answer.status === 201;
 	}
 
@@ -247,6 +255,11 @@ type Keyed = { readonly idempotency_key?: string | null };
 function postRequest(path: string, body: Keyed): HttpRequest {
 	const repeat = body.idempotency_key ? "safe" : "unsafe";
 	return { method: "POST", path, body: JSON.stringify(body), headers: JSON_TYPE, repeat };
+}
+
+/** Whether a turn was appended before another: ids are decimal text, and grow. */
+function isOlder(one: TurnId, other: TurnId): boolean {
+	return one.length < other.length || (one.length === other.length && one < other);
 }
 
 function bundlePath(bundleId: string): string {

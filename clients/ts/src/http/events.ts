@@ -37,10 +37,14 @@ export async function* storeEvents(
 ): AsyncGenerator<StoreEvent, void, void> {
 	const backoff = new Backoff(options.retry ?? transport.retry);
 	let after = options.after;
+	const onOpen = () => {
+		backoff.accepted();
+		options.onOpen?.();
+	};
 	for (;;) {
 		try {
 			after ??= await endOfFeed(transport, options.signal);
-			for await (const event of connection(transport, options, after)) {
+			for await (const event of connection(transport, { ...options, onOpen }, after)) {
 				backoff.reset();
 				if (event.id !== "") after = event.id;
 				const known = storeEvent(event);

@@ -13,7 +13,7 @@ import {
 	OutcomeUnknownError,
 	ProtocolError,
 	ServerError,
-	type TurnkeepError,
+	TurnkeepError,
 } from "../core/errors.js";
 import { readBytes } from "./body.js";
 
@@ -58,11 +58,14 @@ export interface HttpAnswer {
 
 export class Transport {
 	readonly #fetch: typeof fetch;
+	readonly #base: string;
 	readonly timeoutMs: number;
 	readonly retry: RetryPolicy;
 	readonly answerBytesMax: number;
 
 	constructor(private readonly options: GatewayOptions) {
+		// Throws here, and not in the middle of a retry, if it is no address.
+		this.#base = new URL(options.baseUrl).href.replace(/\/+$/, "");
 		// A bare `fetch` must be called on nothing but the global object.
 		this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
 		this.timeoutMs = options.timeoutMs ?? 30_000;
@@ -109,31 +112,37 @@ export class Transport {
 		}
 	}
 
-	async #send(request: HttpRequest, signal: AbortSignal): Promise<Response> {
+	#send(request: HttpRequest, signal: AbortSignal): Promise<Response> {
 		const headers = new Headers(request.headers);
 		if (this.options.token !== undefined) headers.set("authorization", `Bearer ${this.options.token}`);
-		return this.#fetch(this.#url(request), {
+		return this.#fetch(urlOf(this.#base, request), {
 			method: request.method ?? "GET",
 			headers,
 			signal,
 			...(request.body === undefined ? {} : { body: request.body as BodyInit }),
 		});
 	}
-
-	#url({ path, query }: HttpRequest): URL {
-		const url = new URL(this.options.baseUrl.replace(/\/+$/, "") + path);
-		for (const [name, value] of Object.entries(query ?? {})) {
-			const values: unknown[] = Array.isArray(value) ? value : [value];
-			for (const each of values) if (each !== undefined) url.searchParams.append(name, String(each));
-		}
-		return url;
-	}
 }
 
-/** An answer's JSON, taken to have the shape that the OpenAPI document promises. */
+function urlOf(base: string, { path, query }: HttpRequest): URL {
+	const url = new URL(base + path);
+	for (const [name, value] of Object.entries(query ?? {})) {
+		const values: unknown[] = Array.isArray(value) ? value : [value];
+		for (const each of values) if (each !== undefined) url.searchParams.append(name, String(each));
+	}
+	return url;
+}
+
+/** An answer's JSON, which is always an object; it is taken to have the shape that the OpenAPI document promises. */
 export function jsonOf<T>(answer: Pick<HttpAnswer, "body">): T {
+	const value = parse(answer.body);
+	if (typeof value === "object" && value !== null) return value as T;
+	throw new ProtocolError("bad_value", "the server's answer is not a JSON object");
+}
+
+function parse(body: Uint8Array): unknown {
 	try {
-		return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(answer.body)) as T;
+		return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
 	} catch (cause) {
 		throw new ProtocolError("bad_value", "the server's answer is not JSON", { cause });
 	}
@@ -155,13 +164,13 @@ async function readError(response: Response): Promise<ServerError> {
 	return new ServerError(status, "Unknown", response.statusText || `status ${status}`);
 }
 
-/** What a failed `fetch` means: whatever is not ours says that the answer was lost. */
-export function lossOf(error: unknown): unknown {
-	if (!(error instanceof TypeError)) return error;
-	const cause = error.cause as { code?: unknown; message?: unknown } | undefined;
-	const message = String(cause?.message || cause?.code || error.message);
-	if (cause?.code === "ECONNREFUSED") return new ConnectError(`cannot connect: ${message}`, { cause: error });
-	return new LostError("io", message, { cause: error });
+/** What a failed `fetch` means: whatever is not ours says, in its platform's words, that the answer was lost. */
+export function lossOf(error: unknown): TurnkeepError {
+	if (error instanceof TurnkeepError) return error;
+	const { message, cause } = error as { message?: string; cause?: { code?: string; message?: string } };
+	const said = cause?.message || cause?.code || message || "the request failed";
+	if (cause?.code === "ECONNREFUSED") return new ConnectError(`cannot connect: ${said}`, { cause: error });
+	return new LostError("io", said, { cause: error });
 }
 
 function explain(error: unknown, repeat: "safe" | "unsafe"): unknown {

@@ -3,11 +3,19 @@
  *
  * It waits for room, for a connection, for the answer, and between tries. Invariants: its promise settles exactly
  * once; when it does, the call is nowhere any more: not in the gate's line, not among a connection's waiters, no
- * timer, no abort listener. A request that is lost is repeated only where repeating cannot do harm.
+ * timer, no abort listener. Only its room stays taken when it was sent and then aborted, until the answer comes: the
+ * server still works on it, and its bytes may not have left yet. A request that is lost is repeated only where repeating cannot do harm.
  */
 
 import { Backoff } from "../core/backoff.js";
-import { isRetryable, LostError, OutcomeUnknownError, ServerError, type TurnkeepError } from "../core/errors.js";
+import {
+	isRetryable,
+	LostError,
+	OutcomeUnknownError,
+	type ProtocolError,
+	ServerError,
+	type TurnkeepError,
+} from "../core/errors.js";
 import type { Frame } from "../wire/frame.js";
 import type { RequestCodec } from "../wire/requests.js";
 import type { ResponseCodec } from "../wire/responses.js";
@@ -52,7 +60,6 @@ class Call<Request, Answer> implements Waiter {
 	#backoff: Backoff | null = null;
 	/** Undoes whatever the call waits for right now. */
 	#giveUp: () => void = () => undefined;
-	#isSettled = false;
 
 	constructor(
 		private readonly caller: Caller,
@@ -64,7 +71,7 @@ class Call<Request, Answer> implements Waiter {
 	start(): void {
 		const { signal } = this.question;
 		if (signal?.aborted) {
-			this.#settle(() => this.reject(signal.reason));
+			this.reject(signal.reason);
 			return;
 		}
 		signal?.addEventListener("abort", this.#onAbort, { once: true });
@@ -81,10 +88,11 @@ class Call<Request, Answer> implements Waiter {
 			this.#failed(this.#explain(error));
 			return;
 		}
-		this.#settle(() => this.resolve(value));
+		this.#letGo();
+		this.resolve(value);
 	}
 
-	onLost(error: LostError): void {
+	onLost(error: LostError | ProtocolError): void {
 		this.caller.gate.leave(this.question.bytes);
 		this.#failed(this.#explain(error));
 	}
@@ -120,10 +128,9 @@ class Call<Request, Answer> implements Waiter {
 	#send(connection: Connection): void {
 		try {
 			const reqId = connection.send(this.question.codec, this.question.request, this);
-			this.#giveUp = () => {
-				connection.abandon(reqId);
-				this.caller.gate.leave(this.question.bytes);
-			};
+			const { gate } = this.caller;
+			const { bytes } = this.question;
+			this.#giveUp = () => connection.abandon(reqId, () => gate.leave(bytes));
 		} catch (error) {
 			this.caller.gate.leave(this.question.bytes);
 			this.#failed(error);
@@ -135,7 +142,8 @@ class Call<Request, Answer> implements Waiter {
 		this.#backoff ??= new Backoff(this.caller.options.retry);
 		const pause = isRetryable(error) ? this.#backoff.next() : undefined;
 		if (pause === undefined) {
-			this.#settle(() => this.reject(error));
+			this.#letGo();
+			this.reject(error);
 			return;
 		}
 		const timer = setTimeout(() => this.#try(), pause);
@@ -151,13 +159,12 @@ class Call<Request, Answer> implements Waiter {
 
 	readonly #onAbort = (): void => {
 		this.#giveUp();
-		this.#settle(() => this.reject(this.question.signal?.reason));
+		this.#letGo();
+		this.reject(this.question.signal?.reason);
 	};
 
-	#settle(how: () => void): void {
-		if (this.#isSettled) return;
-		this.#isSettled = true;
+	/** Leaves the signal alone: the call is settled. */
+	#letGo(): void {
 		this.question.signal?.removeEventListener("abort", this.#onAbort);
-		how();
 	}
 }

@@ -12,7 +12,7 @@ import * as requests from "../wire/requests.js";
 import type { ResponseCodec } from "../wire/responses.js";
 import * as responses from "../wire/responses.js";
 import { MSGPACK, type Turn, type TurnContent, type TypeRef } from "../wire/turns.js";
-import { type Caller, call, type Repeat } from "./call.js";
+import { call, type Question, type Repeat } from "./call.js";
 import type { Connection } from "./connection.js";
 import { type Address, dial, parseAddress } from "./dial.js";
 import { Gate } from "./gate.js";
@@ -114,7 +114,7 @@ export async function connect(address: string, options: ClientOptions & CallOpti
 }
 
 /** A client of one server. Made by {@link connect}. */
-export class Client implements Caller {
+export class Client {
 	/** @internal */
 	readonly gate: Gate;
 	#current: Connection | null = null;
@@ -134,16 +134,14 @@ export class Client implements Caller {
 	createContext(
 		create: { readonly base?: TurnId; readonly key?: IdempotencyKey } & CallOptions = {},
 	): Promise<responses.ContextHead> {
-		const request = { base: create.base ?? null, ...optionalKey(create.key) };
-		return this.#write(requests.createContext, request, responses.contextHead, create);
+		return this.#makeContext(requests.createContext, create.base ?? null, create);
 	}
 
 	/** Forks a context from a turn. With a key it is repeated safely. */
 	forkContext(
 		fork: { readonly base: TurnId; readonly key?: IdempotencyKey } & CallOptions,
 	): Promise<responses.ContextHead> {
-		const request = { base: fork.base, ...optionalKey(fork.key) };
-		return this.#write(requests.forkContext, request, responses.contextHead, fork);
+		return this.#makeContext(requests.forkContext, fork.base, fork);
 	}
 
 	/** Where a context's head stands. */
@@ -153,22 +151,39 @@ export class Client implements Caller {
 
 	/** Appends a turn and waits until it is durable. With a key it is repeated safely. */
 	append(append: Append, options?: CallOptions): Promise<responses.TurnAck> {
-		const turn = contentOf(append);
-		const request = {
-			...target(append),
-			turn,
-			...(append.fsRoot === undefined ? {} : { fsRoot: append.fsRoot }),
-		};
-		const bytes = turn.payload.length;
-		return this.#write(requests.appendTurn, request, responses.turnAck, { ...options, key: append.key, bytes });
+		return this.#call({
+			codec: requests.appendTurn,
+			request: {
+				contextId: append.contextId,
+				parentId: append.parentId ?? null,
+				turn: contentOf(append),
+				key: keyBytes(append.key),
+				fsRoot: append.fsRoot,
+				expectedHead: append.expectedHead,
+			},
+			answer: responses.turnAck,
+			repeat: repeatWith(append.key),
+			bytes: append.payload.length,
+			signal: options?.signal,
+		});
 	}
 
 	/** Appends turns, all or none. With a key it is repeated safely. */
 	appendBatch(append: BatchAppend, options?: CallOptions): Promise<responses.BatchAck> {
-		const turns = append.turns.map(contentOf);
-		const bytes = turns.reduce((sum, turn) => sum + turn.payload.length, 0);
-		const request = { ...target(append), turns };
-		return this.#write(requests.appendBatch, request, responses.batchAck, { ...options, key: append.key, bytes });
+		return this.#call({
+			codec: requests.appendBatch,
+			request: {
+				contextId: append.contextId,
+				parentId: append.parentId ?? null,
+				turns: append.turns.map(contentOf),
+				key: keyBytes(append.key),
+				expectedHead: append.expectedHead,
+			},
+			answer: responses.batchAck,
+			repeat: repeatWith(append.key),
+			bytes: append.turns.reduce((sum, turn) => sum + turn.payload.length, 0),
+			signal: options?.signal,
+		});
 	}
 
 	/** The turns nearest to the head, oldest first. */
@@ -218,9 +233,9 @@ export class Client implements Caller {
 	}
 
 	/** Publishes a registry bundle, as JSON text or as an object; gives whether it was new. */
-	putBundle(bundle: string | { readonly bundle_id: string }, options?: CallOptions): Promise<boolean> {
-		const id = (typeof bundle === "string" ? (JSON.parse(bundle) as { bundle_id: string }) : bundle).bundle_id;
+	async putBundle(bundle: string | { readonly bundle_id: string }, options?: CallOptions): Promise<boolean> {
 		const json = Buffer.from(typeof bundle === "string" ? bundle : JSON.stringify(bundle));
+		const id = typeof bundle === "string" ? bundleIdIn(bundle) : bundle.bundle_id;
 		return this.#ask(requests.putBundle, { id, json }, responses.bundleWasNew, { ...options, bytes: json.length });
 	}
 
@@ -267,37 +282,30 @@ export class Client implements Caller {
 		return turns;
 	}
 
+	#makeContext(
+		codec: requests.RequestCodec<requests.CreateContext>,
+		base: TurnId | null,
+		{ key, signal }: { readonly key?: IdempotencyKey } & CallOptions,
+	): Promise<responses.ContextHead> {
+		const repeat = repeatWith(key);
+		const request = { base, key: repeat === "safe" ? keyBytes(key) : undefined };
+		return this.#call({ codec, request, answer: responses.contextHead, repeat, bytes: 0, signal });
+	}
+
 	/** Asks what may be repeated: the second time changes nothing. */
 	#ask<Request, Answer>(
 		codec: requests.RequestCodec<Request>,
 		request: Request,
 		answer: ResponseCodec<Answer>,
-		options: CallOptions & { readonly bytes?: number } = {},
+		{ signal, bytes = 0 }: CallOptions & { readonly bytes?: number } = {},
 	): Promise<Answer> {
-		return this.#call(codec, request, answer, "safe", options);
+		return this.#call({ codec, request, answer, repeat: "safe", bytes, signal });
 	}
 
-	/** Asks what may be repeated only with a key. */
-	#write<Request, Answer>(
-		codec: requests.RequestCodec<Request>,
-		request: Request,
-		answer: ResponseCodec<Answer>,
-		options: CallOptions & { readonly key?: IdempotencyKey | undefined; readonly bytes?: number },
-	): Promise<Answer> {
-		const repeat = options.key === undefined || options.key.length === 0 ? "unsafe" : "safe";
-		return this.#call(codec, request, answer, repeat, options);
-	}
-
-	#call<Request, Answer>(
-		codec: requests.RequestCodec<Request>,
-		request: Request,
-		answer: ResponseCodec<Answer>,
-		repeat: Repeat,
-		{ signal, bytes = 0 }: CallOptions & { readonly bytes?: number },
-	): Promise<Answer> {
+	#call<Request, Answer>(question: Question<Request, Answer>): Promise<Answer> {
 		const max = this.options.requestBytesMax;
-		if (bytes > max) return Promise.reject(new TooLargeError(bytes, max));
-		return call(this, { codec, request, answer, repeat, bytes, signal });
+		if (question.bytes > max) return Promise.reject(new TooLargeError(question.bytes, max));
+		return call(this, question);
 	}
 }
 
@@ -313,17 +321,21 @@ function contentOf(turn: NewTurn): TurnContent {
 	};
 }
 
-function target(append: AppendOptions): requests.AppendTarget {
-	const { contextId, parentId = null, key, expectedHead } = append;
-	const base = { contextId, parentId, key: key === undefined ? NO_KEY : keyBytes(key) };
-	return expectedHead === undefined ? base : { ...base, expectedHead };
+function bundleIdIn(json: string): string {
+	try {
+		return (JSON.parse(json) as { bundle_id: string }).bundle_id;
+	} catch (cause) {
+		throw new TypeError("the bundle is no JSON object", { cause });
+	}
 }
 
-function optionalKey(key: IdempotencyKey | undefined): { key?: Uint8Array } {
-	return key === undefined || key.length === 0 ? {} : { key: keyBytes(key) };
+/** A write may be repeated if it has a key. */
+function repeatWith(key: IdempotencyKey | undefined): Repeat {
+	return key === undefined || key.length === 0 ? "unsafe" : "safe";
 }
 
-function keyBytes(key: IdempotencyKey): Uint8Array {
+function keyBytes(key: IdempotencyKey | undefined): Uint8Array {
+	if (key === undefined) return NO_KEY;
 	return typeof key === "string" ? Buffer.from(key) : key;
 }
 

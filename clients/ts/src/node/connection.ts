@@ -7,16 +7,18 @@
  * revived, the client dials a new one.
  */
 
-import type { Socket } from "node:net";
-import { LostError, ProtocolError, TooLargeError } from "../core/errors.js";
+import type { OnReadOpts, Socket } from "node:net";
+import { LostError, type ProtocolError, TooLargeError } from "../core/errors.js";
 import { ByteWriter } from "../wire/bytes.js";
-import { type Frame, FrameGatherer, HEADER_BYTES, MsgType } from "../wire/frame.js";
+import { type Frame, FrameGatherer, FrameTooLongError, HEADER_BYTES, MsgType } from "../wire/frame.js";
 import { cancel, type RequestCodec, writeRequest } from "../wire/requests.js";
 import { failure, serverError } from "../wire/responses.js";
 
 /** A buffer is kept for the next frames unless one made it grow beyond this. */
 const SPARE_BYTES_MAX = 1 << 20;
 const OUTBOX_BYTES = 64 << 10;
+/** So much is written at a time, so that a slow line is seen to move. */
+const WRITE_BYTES = 256 << 10;
 /** Silence is looked for so many times within the time-out. */
 const SILENCE_TICKS = 4;
 
@@ -26,8 +28,8 @@ export interface Waiter {
 	readonly isReply: boolean;
 	/** Takes a frame. */
 	onFrame(frame: Frame): void;
-	/** Learns that no more frames come. */
-	onLost(error: LostError): void;
+	/** Learns that no more frames come: the connection was lost, or the answer is not what the protocol says. */
+	onLost(error: LostError | ProtocolError): void;
 }
 
 /** What a connection needs to know about its bounds. */
@@ -52,18 +54,23 @@ export class Connection {
 	#nextId = 1n;
 	/** How many waiters wait for one answer: the ones for which a silent server is a dead one. */
 	#replies = 0;
+	/** Subscriptions to which nothing has come yet, not even their acceptance. */
+	readonly #unaccepted = new Set<bigint>();
 	#silentTicks = 0;
 	#lost: LostError | null = null;
 
-	/** Takes over a connected socket. */
-	constructor(socket: Socket, bounds: ConnectionBounds) {
-		this.#socket = socket;
+	/** Opens a socket that reads as it is told. What is sent before it is connected waits. */
+	constructor(openSocket: (onread: OnReadOpts) => Socket, bounds: ConnectionBounds) {
 		this.#bounds = bounds;
 		this.#gatherer = new FrameGatherer(bounds.frameBytesMax);
+		const socket = openSocket({
+			buffer: () => this.#gatherer.room(),
+			callback: (bytes) => this.#receive(bytes),
+		});
+		this.#socket = socket;
 		this.#silence = setInterval(() => this.#watch(), bounds.answerTimeoutMs / SILENCE_TICKS);
 		this.#silence.unref();
 		socket.setNoDelay(true);
-		socket.on("data", (piece: Buffer) => this.#receive(piece));
 		socket.on("error", (cause) => this.#end(new LostError("io", cause.message, { cause })));
 		socket.on("close", () => this.#end(new LostError("ended", "the server closed it")));
 	}
@@ -81,23 +88,25 @@ export class Connection {
 		this.#nextId += 1n;
 		this.#waiters.set(reqId, waiter);
 		if (waiter.isReply) this.#replies += 1;
+		else this.#unaccepted.add(reqId);
 		this.#flushSoon();
 		return reqId;
 	}
 
-	/** Forgets who waits for an answer; the answer is dropped when it comes. */
-	abandon(reqId: bigint): void {
-		if (this.#waiters.has(reqId)) this.#waiters.set(reqId, NOBODY);
+	/** Forgets who waits for an answer; it is dropped when it comes, and `onSettled` is called in its place. */
+	abandon(reqId: bigint, onSettled: () => void): void {
+		this.#waiters.set(reqId, { isReply: true, onFrame: onSettled, onLost: onSettled });
 	}
 
 	/** Ends a subscription. Harmless if it has ended already. */
 	cancel(reqId: bigint): void {
+		this.#unaccepted.delete(reqId);
 		if (this.#waiters.delete(reqId) && this.#lost === null) this.send(cancel, reqId, NOBODY);
 	}
 
-	/** Ends the connection; everybody who still waits learns that this side closed it. */
-	close(): void {
-		this.#end(new LostError("closed", "the client was closed"));
+	/** Ends the connection; everybody who still waits learns why, by default that this side closed it. */
+	close(why = new LostError("closed", "the client was closed")): void {
+		this.#end(why);
 	}
 
 	#write<T>(codec: RequestCodec<T>, reqId: bigint, request: T): void {
@@ -131,21 +140,41 @@ export class Connection {
 		const full = this.#outbox;
 		this.#outbox = this.#spare;
 		this.#spare = null;
-		this.#socket.write(full.written(), () => {
+		this.#writeFrom(full.written(), () => {
 			full.truncate(0);
 			this.#spare = full.capacity > SPARE_BYTES_MAX ? new ByteWriter(OUTBOX_BYTES) : full;
 			this.#flush();
 		});
 	}
 
-	#receive(piece: Buffer): void {
+	/** Writes part after part. A socket that fails says so by itself. */
+	#writeFrom(bytes: Buffer, onWritten: () => void): void {
+		this.#socket.write(bytes.subarray(0, WRITE_BYTES), (error) => {
+			if (error) return;
+			this.#silentTicks = 0;
+			if (bytes.length > WRITE_BYTES) this.#writeFrom(bytes.subarray(WRITE_BYTES), onWritten);
+			else onWritten();
+		});
+	}
+
+	/** Takes what was read; gives whether to read on. */
+	#receive(bytes: number): boolean {
 		this.#silentTicks = 0;
 		try {
-			this.#gatherer.push(piece, this.#deliver);
+			this.#gatherer.filled(bytes, this.#deliver);
 		} catch (cause) {
-			if (!(cause instanceof ProtocolError)) throw cause;
-			this.#end(new LostError("frame_too_long", `the server sent ${cause.message}`, { cause }));
+			if (!(cause instanceof FrameTooLongError)) throw cause;
+			this.#refuse(cause);
 		}
+		return this.#lost === null;
+	}
+
+	/** Ends the connection because of an answer that is too long. Who asked for it learns that; the others may repeat. */
+	#refuse(cause: FrameTooLongError): void {
+		const asker = this.#waiters.get(cause.reqId);
+		this.#waiters.delete(cause.reqId);
+		this.#end(new LostError("frame_too_long", cause.message, { cause }));
+		asker?.onLost(cause);
 	}
 
 	/** Hands a frame to whoever waits for it. A subscription that was given up may speak for a moment. */
@@ -158,12 +187,14 @@ export class Connection {
 		}
 		if (waiter.isReply || isError) this.#waiters.delete(frame.reqId);
 		if (waiter.isReply) this.#replies -= 1;
+		else this.#unaccepted.delete(frame.reqId);
 		waiter.onFrame(frame);
 	};
 
-	/** Ends the connection when requests were unanswered and not one byte came for the whole time-out. */
+	/** Ends the connection when requests were unanswered and nothing moved, either way, for the whole time-out. */
 	#watch(): void {
-		this.#silentTicks = this.#replies > 0 ? this.#silentTicks + 1 : 0;
+		const isWaiting = this.#replies > 0 || this.#unaccepted.size > 0;
+		this.#silentTicks = isWaiting ? this.#silentTicks + 1 : 0;
 		if (this.#silentTicks <= SILENCE_TICKS) return;
 		this.#end(new LostError("silent", `no answer for ${this.#bounds.answerTimeoutMs} ms`));
 	}
@@ -176,6 +207,7 @@ export class Connection {
 		const waiters = [...this.#waiters.values()];
 		this.#waiters.clear();
 		this.#replies = 0;
+		this.#unaccepted.clear();
 		for (const waiter of waiters) waiter.onLost(lost);
 	}
 }

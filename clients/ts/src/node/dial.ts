@@ -1,11 +1,11 @@
 /** Makes a connection: TCP, TLS when configured, HELLO. All of it within one time-out; one try. */
 
-import { connect as connectTcp, type Socket } from "node:net";
+import { connect as connectTcp, isIP, type OnReadOpts, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { ConnectError, LostError, ProtocolError, TurnkeepError } from "../core/errors.js";
 import { type Frame, MsgType } from "../wire/frame.js";
 import { hello } from "../wire/requests.js";
-import { session } from "../wire/responses.js";
+import { type Session, session } from "../wire/responses.js";
 import { readAnswer } from "./answer.js";
 import { Connection } from "./connection.js";
 import type { ResolvedOptions } from "./options.js";
@@ -31,50 +31,35 @@ export function parseAddress(text: string): Address {
 }
 
 /** Connects and introduces the client, until the signal is aborted. Rejects with a {@link TurnkeepError}. */
-export function dial(address: Address, options: ResolvedOptions, signal: AbortSignal): Promise<Connection> {
-	const name = `${address.host}:${address.port}`;
-	return new Promise((resolve, reject) => {
-		const socket = openSocket(address, options);
-		const timer = setTimeout(() => fail(new Error("no connection in time")), options.connectTimeoutMs);
-		const stop = () => fail(signal.reason as Error);
-		signal.addEventListener("abort", stop, { once: true });
-		const fail = (cause: Error) => {
-			clearTimeout(timer);
-			signal.removeEventListener("abort", stop);
-			socket.removeListener("error", fail);
-			socket.on("error", () => undefined).destroy();
-			reject(explain(name, cause));
-		};
-		socket.once("error", fail);
-		socket.once(options.tls ? "secureConnect" : "connect", () => {
-			socket.removeListener("error", fail);
-			const connection = new Connection(socket, options);
-			greet(connection, options).then(
-				() => {
-					clearTimeout(timer);
-					signal.removeEventListener("abort", stop);
-					resolve(connection);
-				},
-				(error: Error) => {
-					connection.close();
-					fail(error);
-				},
-			);
-		});
-	});
+export async function dial(address: Address, options: ResolvedOptions, signal: AbortSignal): Promise<Connection> {
+	const connection = new Connection((onread) => openSocket(address, options, onread), options);
+	const late = new LostError("silent", "no connection in time");
+	const timer = setTimeout(() => connection.close(late), options.connectTimeoutMs);
+	const stop = () => connection.close();
+	signal.addEventListener("abort", stop, { once: true });
+	try {
+		await greet(connection, options);
+		return connection;
+	} catch (error) {
+		connection.close();
+		throw explain(`${address.host}:${address.port}`, error as Error);
+	} finally {
+		clearTimeout(timer);
+		signal.removeEventListener("abort", stop);
+	}
 }
 
-function openSocket({ host, port }: Address, { tls }: ResolvedOptions): Socket {
-	if (tls === undefined) return connectTcp({ host, port });
-	return connectTls({
-		host,
-		port,
-		servername: tls.serverName ?? host,
-		...(tls.ca === undefined ? {} : { ca: tls.ca }),
-	});
+function openSocket({ host, port }: Address, { tls }: ResolvedOptions, onread: OnReadOpts): Socket {
+	if (tls === undefined) return connectTcp({ host, port, onread });
+	const trust = tls.ca === undefined ? {} : { ca: tls.ca };
+	// An IP address is checked against the certificate, but is no name to ask for.
+	const name = tls.serverName ?? (isIP(host) === 0 ? host : undefined);
+	// TLS reads as TCP does, which the types do not say.
+	const reading: object = { onread };
+	return connectTls({ host, port, ...(name === undefined ? {} : { servername: name }), ...trust, ...reading });
 }
 
-function greet(connection: Connection, { token, tag }: ResolvedOptions): Promise<unknown> {
+function greet(connection: Connection, { token, tag }: ResolvedOptions): Promise<void> {
 	const meta = JSON.stringify(token === undefined ? {} : { token });
 	const request = { version: VERSION, tag: tag.slice(0, TAG_CHARS_MAX), meta };
 	return new Promise((resolve, reject) => {
@@ -82,14 +67,18 @@ function greet(connection: Connection, { token, tag }: ResolvedOptions): Promise
 			isReply: true,
 			onFrame(frame: Frame) {
 				try {
-					resolve(readAnswer(frame, MsgType.Hello, session));
+					resolve(checkVersion(readAnswer(frame, MsgType.Hello, session)));
 				} catch (error) {
 					reject(error);
 				}
 			},
-			onLost: (error: LostError) => reject(error.cause instanceof TurnkeepError ? error.cause : error),
+			onLost: (error: LostError | ProtocolError) => reject(error.cause instanceof TurnkeepError ? error.cause : error),
 		});
 	});
+}
+
+function checkVersion({ version }: Session): void {
+	if (version !== VERSION) throw new ProtocolError("bad_value", `the server speaks version ${version}, not ${VERSION}`);
 }
 
 /** A server's refusal and a server that is none are told as they are; the rest is a failure to connect. */

@@ -6,12 +6,12 @@
  * reader that resumes after every overrun still gets on.
  */
 
-import type { LostError } from "../core/errors.js";
+import type { LostError, ProtocolError } from "../core/errors.js";
 import type { Frame } from "../wire/frame.js";
 import type { Waiter } from "./connection.js";
 
-/** Why a queue gives no more: the connection was lost, or the reader was too slow or wants no more. */
-export type QueueEnd = LostError | "stopped";
+/** Why a queue gives no more: the connection was lost or unusable, or the reader was too slow or wants no more. */
+export type QueueEnd = LostError | ProtocolError | "stopped";
 
 export class FrameQueue implements Waiter {
 	readonly isReply = false;
@@ -39,7 +39,7 @@ export class FrameQueue implements Waiter {
 		this.#wake?.();
 	}
 
-	onLost(error: LostError): void {
+	onLost(error: LostError | ProtocolError): void {
 		this.#finish(error);
 	}
 

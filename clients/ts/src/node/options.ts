@@ -14,7 +14,7 @@ export interface ClientOptions {
 	readonly tag?: string;
 	/** For a connection, its TLS handshake and the answer to HELLO together. */
 	readonly connectTimeoutMs?: number;
-	/** For the next byte from the server while requests are unanswered. */
+	/** For the next byte, in either direction, while requests are unanswered. */
 	readonly answerTimeoutMs?: number;
 	/** What to do when the connection is lost or the server says "later". */
 	readonly retry?: RetryPolicy;
@@ -45,7 +45,7 @@ export interface TlsOptions {
 /** Options with everything decided. */
 export type ResolvedOptions = Required<Omit<ClientOptions, "token" | "tls">> & Pick<ClientOptions, "token" | "tls">;
 
-/** Fills in what was left out. */
+/** Fills in what was left out, or is undefined. */
 export function resolveOptions(options: ClientOptions): ResolvedOptions {
 	const defaults = {
 		tag: "turnkeep-ts",
@@ -60,5 +60,6 @@ export function resolveOptions(options: ClientOptions): ResolvedOptions {
 		subscriptionEventsMax: 1024,
 		subscriptionBytesMax: 64 * MIB,
 	};
-	return { ...defaults, ...options };
+	const given = Object.entries(options).filter(([, value]) => value !== undefined);
+	return { ...defaults, ...Object.fromEntries(given) };
 }

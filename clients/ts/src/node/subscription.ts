@@ -9,7 +9,7 @@
 
 import { orAborted } from "../core/abort.js";
 import { Backoff } from "../core/backoff.js";
-import { isRetryable, ServerError } from "../core/errors.js";
+import { isRetryable, ProtocolError, ServerError } from "../core/errors.js";
 import { type Frame, MsgType } from "../wire/frame.js";
 import { subscribe } from "../wire/requests.js";
 import { type Delivery, delivery, empty, FLAG_CAUGHT_UP, type ResponseCodec } from "../wire/responses.js";
@@ -99,13 +99,27 @@ export class Subscription implements AsyncIterableIterator<Delivery> {
 
 	#take(frame: Frame): Delivery | null {
 		const isAcceptance = frame.msgType === MsgType.Subscribe && frame.bytes === 0;
-		const value = isAcceptance ? null : readAnswer(frame, MsgType.Subscribe, this.#codec);
+		const value = isAcceptance ? this.#accepted(frame) : readAnswer(frame, MsgType.Subscribe, this.#codec);
 		this.#isCaughtUp = (frame.flags & FLAG_CAUGHT_UP) !== 0;
 		if (value === null) return null;
+		this.#checkPosition(value.position);
 		this.#backoff.reset();
 		if (this.client.options.verifyReads && (this.options.payload ?? true)) verifyTurn(value.turn);
 		this.#after = value.position;
 		return value;
+	}
+
+	#accepted(frame: Frame): null {
+		readAnswer(frame, MsgType.Subscribe, empty);
+		this.#backoff.accepted();
+		return null;
+	}
+
+	#checkPosition(position: Position): void {
+		const after = this.#after ?? 0n;
+		if (position <= after && after < BEYOND_EVERY_END) {
+			throw new ProtocolError("bad_value", `position ${position} after position ${after}`);
+		}
 	}
 
 	async #open(): Promise<Live> {

@@ -115,6 +115,9 @@ export class ByteReader {
 	readonly #view: DataView;
 	#at: number;
 	readonly #end: number;
+	#lastText = "";
+	#lastTextAt = 0;
+	#lastTextLength = -1;
 
 	/** Reads `buffer` from `start` to `end`. */
 	constructor(buffer: Buffer, start = 0, end = buffer.length) {
@@ -151,26 +154,42 @@ export class ByteReader {
 	}
 
 	/** Bytes without a length before them. */
-	raw(length: number): Buffer {
+	raw(length: number): Uint8Array {
 		const at = this.#take(length);
-		return this.#buffer.subarray(at, at + length);
+		return new Uint8Array(this.#buffer.buffer, this.#buffer.byteOffset + at, length);
 	}
 
 	/** A length of 32 bits and the bytes. */
-	bytes(): Buffer {
+	bytes(): Uint8Array {
 		return this.raw(this.u32());
 	}
 
-	/** A length of 32 bits and UTF-8. */
+	/** A length of 32 bits and UTF-8. A text that comes again, as the types of a page do, is decoded once. */
 	text(): string {
-		return this.textOf(this.u32());
+		const length = this.u32();
+		if (!this.#isLastText(length)) {
+			this.#lastTextAt = this.#at;
+			this.#lastText = this.textOf(length);
+			this.#lastTextLength = length;
+			return this.#lastText;
+		}
+		this.#take(length);
+		return this.#lastText;
+	}
+
+	#isLastText(length: number): boolean {
+		if (length !== this.#lastTextLength || length > this.left) return false;
+		for (let index = 0; index < length; index += 1) {
+			if (this.#buffer[this.#at + index] !== this.#buffer[this.#lastTextAt + index]) return false;
+		}
+		return true;
 	}
 
 	/** UTF-8 without a length before it. */
 	textOf(length: number): string {
 		const bytes = this.raw(length);
 		if (!isUtf8(bytes)) throw new ProtocolError("not_utf8", "a text is not UTF-8");
-		return bytes.toString("utf8");
+		return this.#buffer.toString("utf8", this.#at - length, this.#at);
 	}
 
 	/** A number that is 0 or 1. */

@@ -9,8 +9,8 @@
  * | 8–15 | `req_id` u64 | chosen by the client, repeated in every answer |
  * | 16– | payload | `len` bytes |
  *
- * {@link FrameGatherer} makes frames of whatever pieces a socket gives. It holds only bytes that came, never the
- * room that a header promises, and refuses a frame over its bound as soon as the header is there.
+ * {@link FrameGatherer} makes frames of whatever pieces a socket gives. Its memory follows the bytes that came, never the
+ * length that a header promises, and a frame over its bound is refused as soon as the header is there.
  */
 
 import { ProtocolError } from "../core/errors.js";
@@ -64,56 +64,82 @@ export function writeFrame(
 	out.patchU32(start, out.length - start - HEADER_BYTES);
 }
 
-/** Makes frames of the pieces that a socket gives. */
+/** A frame over the bound. Whoever asked for it must not ask again. */
+export class FrameTooLongError extends ProtocolError {
+	constructor(
+		/** The request that it answers. */
+		readonly reqId: bigint,
+		bytes: number,
+		max: number,
+	) {
+		super("frame_too_long", `a frame of ${bytes} bytes is over the limit of ${max}`);
+	}
+}
+
+/** What a socket may put there at once. */
+const ROOM_BYTES = 64 << 10;
+const CAPACITY_BYTES = 4 * ROOM_BYTES;
+/** A frame from this size on takes the memory with it in which it was gathered; smaller ones are copied out. */
+const LARGE_FRAME_BYTES = 1 << 20;
+
+/**
+ * Makes frames of the pieces that a socket gives.
+ *
+ * The socket reads into {@link room}, one buffer for the connection's life, and {@link filled} hands over every frame
+ * that is whole. A frame has memory of its own, so that what a caller keeps of it keeps nothing else.
+ */
 export class FrameGatherer {
-	#pieces: Buffer[] = [];
-	#bytes = 0;
-	/** What must be there before something can be done. */
-	#needed = HEADER_BYTES;
+	#buffer: Buffer = Buffer.allocUnsafeSlow(CAPACITY_BYTES);
+	/** What was read and not yet handed over. */
+	#start = 0;
+	#end = 0;
 
 	/** Refuses frames with a payload over `bytesMax`. */
 	constructor(private readonly bytesMax: number) {}
 
-	/** Whether the beginning of a frame waits for its end. */
-	get isWithinFrame(): boolean {
-		return this.#bytes > 0;
+	/** Where the next bytes go. */
+	room(): Buffer {
+		if (this.#buffer.length - this.#end < ROOM_BYTES) this.#makeRoom();
+		return this.#buffer.subarray(this.#end);
 	}
 
-	/** Takes a piece and hands over every frame that is whole. */
-	push(piece: Buffer, deliver: (frame: Frame) => void): void {
-		this.#pieces.push(piece);
-		this.#bytes += piece.length;
-		if (this.#bytes < this.#needed) return;
-		const joined = this.#pieces.length === 1 ? piece : Buffer.concat(this.#pieces, this.#bytes);
-		const taken = this.#deliverWhole(joined, deliver);
-		const rest = joined.subarray(taken);
-		this.#pieces = rest.length > 0 ? [rest] : [];
-		this.#bytes = rest.length;
+	/** Hands over every frame that is whole, after so many bytes were put into the room. */
+	filled(bytes: number, deliver: (frame: Frame) => void): void {
+		this.#end += bytes;
+		for (let frame = this.#next(); frame !== null; frame = this.#next()) deliver(frame);
 	}
 
-	/** Hands over the whole frames at the start of `joined`; gives where they end. */
-	#deliverWhole(joined: Buffer, deliver: (frame: Frame) => void): number {
-		let at = 0;
-		for (;;) {
-			this.#needed = HEADER_BYTES;
-			if (joined.length - at < HEADER_BYTES) return at;
-			const bytes = joined.readUInt32LE(at);
-			if (bytes > this.bytesMax) {
-				throw new ProtocolError("frame_too_long", `a frame of ${bytes} bytes is over the limit of ${this.bytesMax}`);
-			}
-			const end = at + HEADER_BYTES + bytes;
-			if (end > joined.length) {
-				this.#needed = end - at;
-				return at;
-			}
-			deliver({
-				msgType: joined.readUInt16LE(at + 4),
-				flags: joined.readUInt16LE(at + 6),
-				reqId: joined.readBigUInt64LE(at + 8),
-				bytes,
-				payload: new ByteReader(joined, at + HEADER_BYTES, end),
-			});
-			at = end;
-		}
+	#next(): Frame | null {
+		const at = this.#start;
+		if (this.#end - at < HEADER_BYTES) return null;
+		const bytes = this.#buffer.readUInt32LE(at);
+		const reqId = this.#buffer.readBigUInt64LE(at + 8);
+		if (bytes > this.bytesMax) throw new FrameTooLongError(reqId, bytes, this.bytesMax);
+		if (this.#end - at - HEADER_BYTES < bytes) return null;
+		const msgType = this.#buffer.readUInt16LE(at + 4);
+		const flags = this.#buffer.readUInt16LE(at + 6);
+		return { msgType, flags, reqId, bytes, payload: new ByteReader(this.#take(bytes)) };
+	}
+
+	/** The payload of the frame at the start, which is whole. */
+	#take(bytes: number): Buffer {
+		const payload = this.#buffer.subarray(this.#start + HEADER_BYTES, this.#start + HEADER_BYTES + bytes);
+		this.#start += HEADER_BYTES + bytes;
+		if (bytes < LARGE_FRAME_BYTES) return Buffer.from(payload);
+		this.#moveInto(Buffer.allocUnsafeSlow(Math.max(CAPACITY_BYTES, this.#end - this.#start + ROOM_BYTES)));
+		return payload;
+	}
+
+	/** Moves what is held to the front, of a larger buffer if it fills more than half of this one. */
+	#makeRoom(): void {
+		const isCrowded = this.#end - this.#start > this.#buffer.length / 2;
+		this.#moveInto(isCrowded ? Buffer.allocUnsafeSlow(this.#buffer.length * 2) : this.#buffer);
+	}
+
+	#moveInto(buffer: Buffer): void {
+		this.#buffer.copy(buffer, 0, this.#start, this.#end);
+		this.#buffer = buffer;
+		this.#end -= this.#start;
+		this.#start = 0;
 	}
 }

@@ -29,7 +29,7 @@ export type Hello = { readonly version: number; readonly tag: string; readonly m
 /** A new context whose head is `base`, or an empty one. */
 export interface CreateContext {
 	readonly base: TurnId | null;
-	readonly key?: Uint8Array;
+	readonly key?: Uint8Array | undefined;
 }
 
 /** What appends of one turn and of many have in common. `expectedHead` null means: must be empty. */
@@ -37,12 +37,12 @@ export interface AppendTarget {
 	readonly contextId: ContextId;
 	readonly parentId: TurnId | null;
 	readonly key: Uint8Array;
-	readonly expectedHead?: TurnId | null;
+	readonly expectedHead?: TurnId | null | undefined;
 }
 
 export interface AppendTurn extends AppendTarget {
 	readonly turn: TurnContent;
-	readonly fsRoot?: BlobHash;
+	readonly fsRoot?: BlobHash | undefined;
 }
 
 export interface AppendBatch extends AppendTarget {

@@ -76,4 +76,8 @@ describe("zstd", () => {
 	])("refuses a frame %s", (_name, frame, length) => {
 		expect(() => decompressZstd(frame, length)).toThrow(PayloadError);
 	});
+
+	it("spends no memory on a payload that claims gigabytes", () => {
+		expect(() => decompressZstd(single, 2 ** 32 - 1)).toThrow("over the limit");
+	});
 });

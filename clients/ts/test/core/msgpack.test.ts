@@ -78,6 +78,29 @@ describe("msgpack", () => {
 		expect(write).toThrow();
 	});
 
+	it.each([new Date(0), new Set([1]), new ArrayBuffer(2), new Float32Array(2), new TaggedMap(), () => 1, Symbol("x")])(
+		"refuses to write what is no msgpack value, rather than an empty map: %o",
+		(value) => {
+			expect(() => encodeTagged({ 1: value as unknown as MsgValue })).toThrow(/is no msgpack value/);
+		},
+	);
+
+	it("writes objects without a prototype like any others", () => {
+		const bare = Object.assign(Object.create(null) as { [tag: string]: MsgValue }, { 1: 2 });
+		expect(Buffer.compare(encode(bare), encode({ 1: 2 }))).toBe(0);
+	});
+
+	it.each([
+		["a number and a BigInt", 1, 1n],
+		["equal bytes", Buffer.of(1), Buffer.of(1)],
+	])("refuses two keys that are one on the wire: %s", (_name, one, other) => {
+		const twice = new Map<MsgValue, MsgValue>([
+			[one, 1],
+			[other, 2],
+		]);
+		expect(() => encode(twice)).toThrow(/occurs twice/);
+	});
+
 	it("gives the same bytes for the same value, whatever its order", () => {
 		const one = encode(
 			new Map<MsgValue, MsgValue>([

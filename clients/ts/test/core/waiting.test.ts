@@ -23,6 +23,18 @@ describe("pauses", () => {
 		expect(backoff.next()).toBe(expected[0]);
 	});
 
+	it("begin anew after what was tried had lasted, and only then", () => {
+		for (const [longestMs, expected] of [
+			[0, 0],
+			[60_000, undefined],
+		] as const) {
+			const backoff = new Backoff({ attemptsMax: 1, firstMs: 0, longestMs });
+			backoff.next();
+			backoff.accepted();
+			expect(backoff.next()).toBe(expected);
+		}
+	});
+
 	it("end with the signal and leave no listener", async () => {
 		const controller = new AbortController();
 		const pausing = new Backoff({ attemptsMax: 1, firstMs: 60_000, longestMs: 60_000 }).pause(controller.signal);

@@ -4,7 +4,7 @@ import { getEventListeners, once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { ProtocolError } from "../../src/core/errors.js";
+import { ProtocolError, TurnkeepError } from "../../src/core/errors.js";
 import { contextId, GatewayClient, type GatewayOptions } from "../../src/http/index.js";
 import { EventParser } from "../../src/http/sse.js";
 import { TestServer } from "../server.js";
@@ -87,9 +87,36 @@ describe("a request", () => {
 		expect(asked).toBe(3);
 	});
 
-	it("to where nobody listens is a ConnectError", async () => {
+	it.each([200, 409])("answered with %i and JSON that is no object fails as what it is", async (status) => {
+		let asked = 0;
+		const server = await fake((_request, response) => {
+			asked += 1;
+			json(response, status, null);
+		});
+		const name = status === 200 ? "ProtocolError" : "ServerError";
+		await expect(client(server.url).context(CONTEXT)).rejects.toMatchObject({ name, isRetryable: false });
+		expect(asked).toBe(1);
+	});
+
+	it("for a history that does not lead back is the last one", async () => {
+		const pages = ["10", "9", "9"];
+		const server = await fake((_request, response) =>
+			json(response, 200, { turns: [], next_before_turn_id: pages.shift() }),
+		);
+		const reading = client(server.url).history(CONTEXT).next();
+		await expect(reading).rejects.toMatchObject({ name: "ProtocolError", message: "turn 9 is no ancestor of turn 9" });
+	});
+
+	it("publishes a bundle only if the gateway says so, and not a login page", async () => {
+		const server = await fake((_request, response) => response.end("hello"));
+		const bundle = { registry_version: 1, bundle_id: "b", types: {} };
+		await expect(client(server.url).putBundle(bundle)).rejects.toMatchObject({ name: "ProtocolError" });
+	});
+
+	it("to where nobody listens, or to no address, fails", async () => {
 		const nobody = client("http://127.0.0.1:1", { retry: { ...QUICK, attemptsMax: 0 } });
-		await expect(nobody.stats()).rejects.toMatchObject({ name: expect.stringMatching(/ConnectError|LostError/) });
+		await expect(nobody.stats()).rejects.toBeInstanceOf(TurnkeepError);
+		expect(() => client("nonsense")).toThrow(TypeError);
 	});
 
 	it("that is not answered in time is given up", async () => {
@@ -239,6 +266,21 @@ describe("event streams", () => {
 			expect(getEventListeners(controller.signal, "abort")).toHaveLength(0);
 			await Promise.all(gone);
 			expect(gone).toHaveLength(1);
+		}
+	});
+
+	it("that never come outlive any number of losses, which count only in a row", async () => {
+		let opened = 0;
+		const server = await fake((_request, response) => {
+			opened += 1;
+			response.writeHead(200, { "content-type": "text/event-stream" });
+			if (opened <= 20) response.end(": ping\n\n");
+			else response.write(event(1));
+		});
+		const retry = { attemptsMax: 2, firstMs: 0, longestMs: 0 };
+		for await (const { position } of client(server.url, { retry }).events({ after: "0" })) {
+			expect(position).toBe("1");
+			break;
 		}
 	});
 

@@ -1,8 +1,10 @@
 /** What the client does when the server dies, is slow, sends half of something, too much, or the wrong thing. */
 
-import { getEventListeners } from "node:events";
-import { afterEach, describe, expect, it } from "vitest";
+import { EventEmitter, getEventListeners } from "node:events";
+import type { Socket } from "node:net";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { hashOf } from "../../src/core/blob-hash.js";
+import { Connection } from "../../src/node/connection.js";
 import {
 	type Client,
 	type ClientOptions,
@@ -157,6 +159,29 @@ describe("a slow server", () => {
 		expect(server.connections).toBe(2);
 	});
 
+	it("that takes a large request slowly is not given up while it takes it", () => {
+		vi.useFakeTimers();
+		ends.push(() => vi.useRealTimers());
+		const taken: (() => void)[] = [];
+		const socket = Object.assign(new EventEmitter(), {
+			setNoDelay: () => undefined,
+			destroy: () => undefined,
+			write: (_bytes: Buffer, onTaken: () => void) => taken.push(onTaken),
+		});
+		const bounds = { requestBytesMax: 64 << 20, frameBytesMax: 1000, answerTimeoutMs: 1000 };
+		const connection = new Connection(() => socket as unknown as Socket, bounds);
+		const nobody = { isReply: true, onFrame: () => undefined, onLost: () => undefined };
+		const bytes = new Uint8Array(2 << 20);
+		connection.send(requests.putBlob, { hash: hashOf(bytes), bytes }, nobody);
+		for (let parts = 0; parts < 8; parts += 1) {
+			vi.advanceTimersByTime(900);
+			expect(connection.lost).toBeNull();
+			taken.shift()?.();
+		}
+		vi.advanceTimersByTime(2000);
+		expect(connection.lost).toMatchObject({ reason: "silent" });
+	});
+
 	it("that does not greet is given up", async () => {
 		const server = await fake(() => undefined, { greets: false });
 		await expect(connect(server.address, { connectTimeoutMs: 40 })).rejects.toMatchObject({ name: "ConnectError" });
@@ -235,8 +260,18 @@ describe("a server that does not keep to the protocol", () => {
 	const cases: [string, (peer: FakePeer, frame: Frame) => void, object][] = [
 		[
 			"announces a frame over the bound",
-			(peer) => peer.socket.write(header(1 << 20, MsgType.GetHead, 2n)),
-			{ reason: "frame_too_long" },
+			(peer, frame) => peer.socket.write(header(1 << 20, frame.msgType, frame.reqId)),
+			{ name: "ProtocolError", fault: "frame_too_long", isRetryable: false },
+		],
+		[
+			"announces a frame over the bound to somebody else",
+			(peer) => peer.socket.write(header(1 << 20, MsgType.GetHead, 99n)),
+			{ name: "LostError", reason: "frame_too_long", isRetryable: true },
+		],
+		[
+			"sets a flag that no answer has",
+			(peer, frame) => peer.answer(frame, responses.contextHead, HEAD, 0x80),
+			{ fault: "undefined_flags" },
 		],
 		[
 			"answers another message",
@@ -259,6 +294,25 @@ describe("a server that does not keep to the protocol", () => {
 		const server = await fake(misbehave);
 		const connected = await client(server.address, { frameBytesMax: 1000, retry: { ...QUICK, attemptsMax: 0 } });
 		await expect(connected.head(CONTEXT)).rejects.toMatchObject(expected);
+	});
+
+	it("and speaks another version is refused", async () => {
+		const server = await fake((peer, frame) => peer.answer(frame, responses.session, { sessionId: 1n, version: 2 }), {
+			greets: false,
+		});
+		await expect(connect(server.address)).rejects.toMatchObject({ name: "ProtocolError", fault: "bad_value" });
+		await server.everyoneLeft();
+	});
+
+	it("and gives a history that does not lead back is refused", async () => {
+		const turnOf = (id: bigint) => ({ ...turnAt(id).turn, parentId: (id - 1n) as Turn["id"] });
+		const server = await fake((peer, frame) => peer.answer(frame, responses.turnPage(false), [turnOf(5n), turnOf(6n)]));
+		const seen: bigint[] = [];
+		const reading = async () => {
+			for await (const { id } of (await client(server.address)).history(CONTEXT)) seen.push(id);
+		};
+		await expect(reading()).rejects.toMatchObject({ name: "ProtocolError", fault: "bad_value" });
+		expect(seen).toEqual([6n, 5n]);
 	});
 
 	it("and speaks to nobody is ignored", async () => {
@@ -311,12 +365,29 @@ describe("an abort", () => {
 			held[0].answer(held[1], responses.contextHead, HEAD);
 			peer.answer(frame, responses.contextHead, HEAD);
 		});
-		const connected = await client(server.address, { inFlightMax: 1 });
+		const connected = await client(server.address, { inFlightMax: 2 });
 		await expect(connected.head(CONTEXT, { signal: controller.signal })).rejects.toBe(reason);
 		expect(getEventListeners(controller.signal, "abort")).toHaveLength(0);
 		expect(await connected.head(CONTEXT)).toEqual(HEAD);
 		connected.close();
 		await server.everyoneLeft();
+	});
+
+	it("of what was sent leaves its room taken until it is answered, so that aborting lifts no bound", async () => {
+		const controller = new AbortController();
+		const asked = deferred<[FakePeer, Frame]>();
+		const server = await fake((peer, frame) => {
+			if (controller.signal.aborted) return peer.answer(frame, responses.contextHead, HEAD);
+			asked.resolve([peer, frame]);
+		});
+		const connected = await client(server.address, { inFlightMax: 1 });
+		const first = connected.head(CONTEXT, { signal: controller.signal });
+		const [peer, frame] = await asked.promise;
+		controller.abort(reason);
+		await expect(first).rejects.toBe(reason);
+		expect(connected.gate.tryEnter(0)).toBe(false);
+		peer.answer(frame, responses.contextHead, HEAD);
+		expect(await connected.head(CONTEXT)).toEqual(HEAD);
 	});
 
 	it("while it waits for room, or between tries, leaves no listener", async () => {
@@ -369,8 +440,9 @@ describe("an abort", () => {
 	});
 });
 
-describe("a subscription", () => {
-	const turnAt = (position: bigint): Delivery => ({
+/** An append at a position; its turn has the same number. */
+function turnAt(position: bigint): Delivery {
+	return {
 		position,
 		contextId: CONTEXT,
 		turn: {
@@ -384,7 +456,10 @@ describe("a subscription", () => {
 			hash: hashOf(Buffer.of(0x80)),
 			payload: Buffer.of(0x80),
 		},
-	});
+	};
+}
+
+describe("a subscription", () => {
 	const codec = responses.delivery(false);
 
 	/** A feed of ten appends that behaves badly at first: gives what was asked for, from its position on. */
@@ -448,6 +523,37 @@ describe("a subscription", () => {
 		await following.return();
 	});
 
+	it("that nobody accepts is given up", async () => {
+		const server = await fake(() => undefined);
+		const connected = await client(server.address, { answerTimeoutMs: 40, retry: { ...QUICK, attemptsMax: 1 } });
+		await expect(connected.subscribe({ after: 0n }).next()).rejects.toMatchObject({ reason: "silent" });
+		expect(server.connections).toBe(2);
+	});
+
+	it("without events outlives any number of losses, which count only in a row", async () => {
+		const losses = 20;
+		const server = await fake((peer, frame) => {
+			peer.answer(frame, responses.empty, undefined, responses.FLAG_CAUGHT_UP);
+			if (peer.number < losses) peer.socket.end();
+			else peer.answer(frame, codec, turnAt(1n));
+		});
+		const connected = await client(server.address, { retry: { attemptsMax: 2, firstMs: 0, longestMs: 0 } });
+		const following = connected.subscribe({ after: 0n });
+		expect((await following.next()).value?.position).toBe(1n);
+		await following.return();
+	});
+
+	it("refuses positions that do not grow", async () => {
+		const server = await fake((peer, frame) => {
+			if (frame.msgType === MsgType.Cancel) return;
+			peer.answer(frame, responses.empty, undefined);
+			for (const position of [5n, 5n]) peer.answer(frame, codec, turnAt(position));
+		});
+		const following = (await client(server.address)).subscribe({ after: 0n });
+		expect((await following.next()).value?.position).toBe(5n);
+		await expect(following.next()).rejects.toMatchObject({ name: "ProtocolError", fault: "bad_value" });
+	});
+
 	it("ends while its next event is awaited", async () => {
 		const accepted = deferred<void>();
 		const server = await fake((peer, frame) => {
@@ -473,6 +579,21 @@ describe("a subscription", () => {
 		await expect(following.next()).rejects.toMatchObject({ status: 500, code: "DecodeError" });
 		expect((await following.next()).value?.position).toBe(2n);
 		await following.return();
+	});
+});
+
+describe("arguments", () => {
+	it("that are undefined are as good as left out", async () => {
+		const server = await fake((peer, frame) => peer.answer(frame, responses.contextHead, HEAD));
+		const nothing = { tag: undefined, connectTimeoutMs: undefined, answerTimeoutMs: undefined, inFlightMax: undefined };
+		const connected = await connect(server.address, nothing as object);
+		ends.push(() => connected.close());
+		expect(await connected.head(CONTEXT)).toEqual(HEAD);
+	});
+
+	it("that are no bundle are refused by a rejection", async () => {
+		const server = await fake(() => undefined);
+		await expect((await client(server.address)).putBundle("no JSON")).rejects.toThrow(TypeError);
 	});
 });
 

@@ -16,7 +16,7 @@ import {
 	verifyTurn,
 } from "../../src/node/index.js";
 import { TestServer } from "../server.js";
-import { vectors } from "../testdata.js";
+import { repositoryFile, repositoryPath, vectors } from "../testdata.js";
 
 const TYPE = { id: "test.Message", version: 1 };
 const payload = (text: string) => encodeTagged({ 1: text });
@@ -269,6 +269,26 @@ describe("connecting", () => {
 			const welcome = await connect(guarded.address, { token: await guarded.token() });
 			expect(await welcome.createContext()).toMatchObject({ headDepth: 0 });
 			welcome.close();
+		} finally {
+			await guarded.stop();
+		}
+	});
+
+	it("speaks TLS with whom it trusts", async () => {
+		const [cert, key] = ["cert", "key"].map((name) => repositoryPath(`crates/server/tests/http/tls/${name}.pem`));
+		const guarded = await TestServer.start({ flags: ["--tls-cert", String(cert), "--tls-key", String(key)] });
+		try {
+			const ca = repositoryFile("crates/server/tests/http/tls/cert.pem");
+			const trusting = await connect(guarded.address, { tls: { ca } });
+			const { contextId } = await trusting.createContext();
+			const bytes = Buffer.alloc(3 << 20, 7);
+			await trusting.append({ contextId, type: TYPE, payload: bytes });
+			const [turn] = await trusting.last(contextId);
+			expect(bytes.equals(turn?.payload ?? Buffer.alloc(0))).toBe(true);
+			trusting.close();
+			const misnamed = connect(guarded.address, { tls: { ca, serverName: "elsewhere" } });
+			await expect(misnamed).rejects.toBeInstanceOf(ConnectError);
+			await expect(connect(guarded.address, { tls: {} })).rejects.toBeInstanceOf(ConnectError);
 		} finally {
 			await guarded.stop();
 		}

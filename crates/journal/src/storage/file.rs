@@ -5,7 +5,7 @@
 //! everything that a reader may still be handed, so a map is never read past the file's end.
 
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, IoSlice};
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -15,6 +15,8 @@ use std::sync::{Arc, OnceLock};
 use super::{Storage, StorageFile, View, clamp};
 
 const ZEROS: &[u8] = &[0; 1 << 20];
+/// The most pieces that one call takes.
+const PIECES_MAX: usize = 1024;
 
 /// A directory on disk.
 #[derive(Debug, Clone)]
@@ -128,6 +130,14 @@ impl StorageFile for MappedFile {
         self.file()?.write_all_at(bytes, offset)
     }
 
+    fn write_pieces_at(&self, offset: u64, pieces: &[IoSlice<'_>]) -> io::Result<()> {
+        let mut at = offset;
+        for some in pieces.chunks(PIECES_MAX) {
+            at = write_some_pieces(self.file()?, at, some)?;
+        }
+        Ok(())
+    }
+
     fn sync(&self) -> io::Result<()> {
         self.file()?.sync_data()
     }
@@ -142,6 +152,22 @@ impl StorageFile for MappedFile {
         let end = range.end.min(self.len());
         Ok(self.pages.slice(clamp(&(range.start..end), self.pages.len())))
     }
+}
+
+/// Writes pieces with as few calls as the system allows; returns where they end.
+fn write_some_pieces(file: &File, mut at: u64, pieces: &[IoSlice<'_>]) -> io::Result<u64> {
+    let mut pieces = pieces.to_vec();
+    let mut left = &mut pieces[..];
+    IoSlice::advance_slices(&mut left, 0);
+    while !left.is_empty() {
+        let written = rustix::io::retry_on_intr(|| rustix::io::pwritev(file, left, at))?;
+        if written == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        IoSlice::advance_slices(&mut left, written);
+        at += written as u64;
+    }
+    Ok(at)
 }
 
 fn writable() -> OpenOptions {

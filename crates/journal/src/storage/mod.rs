@@ -5,7 +5,7 @@ mod faulty;
 mod file;
 mod memory;
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -44,6 +44,11 @@ pub trait StorageFile: Send + Sync {
     }
     /// Writes bytes; beyond the end the file grows, though not for readers that have it open.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+    /// Writes several pieces, one behind the other, as if they were one.
+    fn write_pieces_at(&self, offset: u64, pieces: &[IoSlice<'_>]) -> io::Result<()> {
+        let whole: Vec<u8> = pieces.iter().flat_map(|piece| piece.iter().copied()).collect();
+        self.write_at(offset, &whole)
+    }
     /// Makes everything written durable.
     fn sync(&self) -> io::Result<()>;
     /// Cuts the file. Bytes beyond must not be read any more.

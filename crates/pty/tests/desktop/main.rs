@@ -9,4 +9,5 @@ mod wayland;
 mod x11_clipboard;
 mod x11_focus;
 mod x11_hotkeys;
+mod x11_requests;
 mod x_server;

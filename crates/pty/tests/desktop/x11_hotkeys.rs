@@ -3,6 +3,7 @@
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use turnkeep_pty::desktop::{Binding, HotkeyProvider, Press, RefusalReason, Refused, X11Hotkeys};
 
+use crate::program::output;
 use crate::x_server::XServer;
 
 fn bindings(texts: &[&str]) -> Vec<Binding> {
@@ -42,6 +43,23 @@ fn a_synthetic_key_press_is_reported_whatever_the_locks_are() {
             );
         }
     }
+}
+
+#[test]
+fn a_held_key_is_one_press() {
+    let server = XServer::start();
+    let mut hotkeys = X11Hotkeys::connect(&server.display).unwrap();
+    assert_eq!(hotkeys.register(&bindings(&["Super+Shift+C", "Super+Shift+V"])).unwrap(), []);
+    // Held for longer than it takes the server to repeat it several times.
+    let held = ["keydown", "super+shift+c", "sleep", "1.2", "keyup", "super+shift+c"];
+    let done = output(server.command("xdotool").args(held), "xdotool", b"");
+    assert!(done.status.success(), "{done:?}");
+    server.press("super+shift+v");
+    let mut presses = Vec::new();
+    while !presses.contains(&1) {
+        presses.extend(next_press(&mut hotkeys, "super+shift+v").iter().map(|press| press.index));
+    }
+    assert_eq!(presses, [0, 1]);
 }
 
 #[test]

@@ -7,6 +7,8 @@
 
 mod capture;
 mod event;
+#[doc(hidden)]
+pub mod fuzz;
 mod keys;
 mod machine;
 mod pattern;

@@ -126,7 +126,7 @@ pub enum ProfileError {
         source: PatternError,
     },
     /// The rules of its text are wrong.
-    #[error("profile {profile}: text.{source}")]
+    #[error("profile {profile}: {source}")]
     Text {
         /// The profile's name.
         profile: String,

@@ -8,9 +8,16 @@
 //! subsequence is taken instead.
 
 use super::row::Row;
+use std::collections::HashMap;
 
 /// How far above the last frame's place a frame is looked for, in frames.
 const FRAMES_BACK: usize = 4;
+
+/// How much a rare row counts that is found.
+const RARE_WEIGHT: i64 = 8;
+
+/// How much a row counts against a shift at which it is another.
+const MISS_WEIGHT: i64 = 6;
 
 /// The tallest frame for which a new layout is looked for: the work grows with its square.
 const LAYOUT_ROWS_MAX: usize = 400;
@@ -23,30 +30,72 @@ pub(super) fn align(rows: &[Row], frame: &[Row], near: usize) -> Option<usize> {
     shifted(window, frame, near - from).or_else(|| laid_out_anew(window, frame)).map(|at| from + at)
 }
 
-/// The shift at which most of the frame agrees with the rows: at least half of what overlaps, or a
-/// quarter on a screen that did not scroll.
+/// The shift at which the frame agrees best with the rows. At least half of what overlaps must
+/// agree, or a quarter on a screen that did not scroll; and a rare row must be among them, because
+/// pages of code agree in all others.
 fn shifted(rows: &[Row], frame: &[Row], near: usize) -> Option<usize> {
-    (0..rows.len())
-        .filter_map(|at| Some((at, score(rows.get(at..)?, frame, at == near)?)))
-        .max_by_key(|(at, score)| (*score, std::cmp::Reverse(at.abs_diff(near))))
+    let rare = rare(rows, frame);
+    let overlaps = (0..rows.len()).filter_map(|at| Some((at, rows.get(at..)?)));
+    overlaps
+        .map(|(at, below)| (at, Agreement::new(below, frame, &rare)))
+        .filter(|(at, agreement)| agreement.is_enough(*at == near))
+        .max_by_key(|(at, agreement)| (agreement.score, std::cmp::Reverse(at.abs_diff(near))))
         .map(|(at, _)| at)
 }
 
-fn score(rows: &[Row], frame: &[Row], stays: bool) -> Option<usize> {
-    let height = frame.len();
-    let (mut shared, mut written, mut score) = (0, 0, 0);
-    for (at, (old, new)) in rows.iter().zip(frame).enumerate() {
-        if new.is_blank() && old.is_blank() {
-            continue;
-        }
-        written += 1;
-        if old == new {
-            shared += 1;
-            score += 2 * height - at;
-        }
+/// Which rows of the frame stand nowhere else in it, and at most once in the rows. Code repeats its
+/// small rows, and a shift by one repetition agrees in all of them but the rare ones.
+fn rare(rows: &[Row], frame: &[Row]) -> Vec<bool> {
+    let mut seen: HashMap<&str, (u32, u32)> = HashMap::new();
+    for row in rows {
+        seen.entry(&row.text).or_default().0 += 1;
     }
-    let enough = if stays { shared * 4 >= written } else { shared * 2 >= written };
-    (shared > 0 && enough).then_some(score)
+    for row in frame {
+        seen.entry(&row.text).or_default().1 += 1;
+    }
+    let rare = |row: &Row| seen.get(row.text.as_str()).is_some_and(|(before, now)| *before <= 1 && *now == 1);
+    frame.iter().map(|row| !row.is_blank() && rare(row)).collect()
+}
+
+/// How well a frame agrees with the rows from one place on.
+#[derive(Default)]
+struct Agreement {
+    written: u32,
+    shared: u32,
+    rare_shared: u32,
+    rare_missed: u32,
+    score: i64,
+}
+
+impl Agreement {
+    fn new(rows: &[Row], frame: &[Row], rare: &[bool]) -> Self {
+        let mut agreement = Self::default();
+        let mut height = 2 * i64::try_from(frame.len()).unwrap_or(i64::MAX / 2);
+        let mut pairs = rows.iter().zip(frame).zip(rare).peekable();
+        while let Some(((old, new), rare)) = pairs.next() {
+            height -= 1;
+            if new.is_blank() && old.is_blank() {
+                continue;
+            }
+            agreement.written += 1;
+            if old == new {
+                agreement.shared += 1;
+                agreement.rare_shared += u32::from(*rare);
+                agreement.score += height * if *rare { RARE_WEIGHT } else { 1 };
+            } else {
+                // The last row may be one that is still being written.
+                agreement.rare_missed += u32::from(*rare && pairs.peek().is_some());
+                agreement.score -= height * MISS_WEIGHT;
+            }
+        }
+        agreement
+    }
+
+    fn is_enough(&self, stays: bool) -> bool {
+        let share = if stays { 4 } else { 2 };
+        let told = self.rare_shared > 0 || (stays && self.rare_missed == 0);
+        self.shared > 0 && self.shared * share >= self.written && told
+    }
 }
 
 /// Where the frame begins when a third of it stands in the rows in the same order.
@@ -56,8 +105,10 @@ fn laid_out_anew(rows: &[Row], frame: &[Row]) -> Option<usize> {
     }
     let printed = frame.iter().filter(|row| !row.is_blank()).count();
     let common = common_rows(rows, frame);
+    let rare = rare(rows, frame);
+    let telling = common.iter().any(|(_, new)| rare.get(*new) == Some(&true));
     let (old, new) = common.last()?;
-    (common.len() >= 2 && common.len() * 3 >= printed).then(|| old.saturating_sub(*new))
+    (telling && common.len() * 3 >= printed).then(|| old.saturating_sub(*new))
 }
 
 /// The longest common subsequence of printed rows, as pairs of places, last pair first and each as

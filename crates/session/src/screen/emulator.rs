@@ -1,5 +1,8 @@
 //! The screen: an emulated terminal whose rows can be read, and whose scrolled rows can be collected.
 //!
+//! The emulator is vt100, not avt: it keeps combining characters in their cell, and does not lay out
+//! rows anew when the window's width changes, which a program that repaints would do a second time.
+//!
 //! Invariant: rows that scroll off the main screen are numbered without a gap from the start of the
 //! session ([`Screen::scrolled_total`]); the newest [`SCROLLED_ROWS_MAX`] are kept. The alternate
 //! screen has no scrollback, in the emulator as in a terminal. An erased scrollback, a reset and a
@@ -26,8 +29,11 @@ const COLLECTED_ROWS_MAX: usize = CHUNK_BYTES + 1;
 /// A move up by this many rows or more means "to the top", not a repaint of so many rows.
 const TO_THE_TOP: u16 = 500;
 
+/// Stands in the last cell of a row that was broken before a character of two cells; never read.
+const FILLER: char = '\u{10fffd}';
+
 /// The largest window that is emulated, in either direction.
-const SIDE_MAX: u16 = 2000;
+const SIDE_MAX: u16 = 1000;
 
 /// The size of a window in cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -189,6 +195,7 @@ impl Screen {
         let alternate = self.alternate();
         match (notice, buffer.split_last()) {
             (Some(Notice::Up(count)), Some((last, before))) => self.move_up(count, before, *last),
+            (Some(Notice::Wide(c)), _) => self.print_wide(c, &buffer),
             _ => self.parser.process(&buffer),
         }
         self.buffer = buffer;
@@ -203,9 +210,21 @@ impl Screen {
                 self.show(frame);
             }
             Some(Notice::Restart) => self.restart(),
-            Some(Notice::Up(_)) | None => {}
+            Some(Notice::Up(_) | Notice::Screens | Notice::Wide(_)) | None => {}
         }
         taken
+    }
+
+    fn print_wide(&mut self, c: char, before: &[u8]) {
+        self.parser.process(before);
+        if self.cursor().1 + 1 == self.size.cols && self.size.cols > 1 {
+            self.print(FILLER);
+        }
+        self.print(c);
+    }
+
+    fn print(&mut self, c: char) {
+        self.parser.process(c.encode_utf8(&mut [0; 4]).as_bytes());
     }
 
     fn move_up(&mut self, count: u16, before: &[u8], last: u8) {
@@ -249,6 +268,11 @@ impl Screen {
         if held == 0 {
             return;
         }
+        if held == COLLECTED_ROWS_MAX {
+            // Few bytes can scroll many rows (a repeated character): nobody knows how many are gone.
+            self.scrolled.clear();
+            self.scrolled_total += SCROLLED_ROWS_MAX as u64;
+        }
         let mut left = held;
         while left > 0 {
             self.parser.screen_mut().set_scrollback(left);
@@ -290,7 +314,7 @@ impl Screen {
 
     fn read_cell(&self, (row, col): (u16, u16), text: &mut String) {
         let Some(cell) = self.parser.screen().cell(row, col) else { return };
-        if cell.is_wide_continuation() {
+        if cell.is_wide_continuation() || cell.contents().starts_with(FILLER) {
             return;
         }
         if cell.has_contents() && cell.contents() != " " {

@@ -6,7 +6,6 @@
 
 use super::row::{Colour, Row};
 use super::rules::{Compiled, Marker, Scene};
-use regex::Regex;
 
 /// How the turn ended, as far as the text is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,19 +25,23 @@ enum Block {
 }
 
 /// One row of a message.
+#[derive(Default)]
 struct Line {
     text: String,
     /// Whether the terminal wrapped it.
     wrapped: bool,
     /// How many leading blanks are the program's.
     indent: usize,
+    /// The line number in front, and where it ends.
+    number: Option<(usize, usize)>,
 }
 
 type Message = Vec<Line>;
 
-/// The messages in `rows`, separated by one blank line.
-pub(super) fn text(rules: &Compiled, rows: &[Row], ending: Ending) -> String {
-    let mut reader = Reader::new(rules);
+/// The messages in `rows`, separated by one blank line; `quiet` is the foreground in front of the
+/// user's prompts.
+pub(super) fn text(rules: &Compiled, rows: &[Row], quiet: Option<Colour>, ending: Ending) -> String {
+    let mut reader = Reader::new(rules, quiet);
     for row in rows {
         reader.row(row);
     }
@@ -57,9 +60,9 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(rules: &'a Compiled) -> Self {
+    fn new(rules: &'a Compiled, quiet: Option<Colour>) -> Self {
         let block = outside(rules);
-        Self { rules, block, quiet: None, messages: Vec::new(), apart: true }
+        Self { rules, block, quiet, messages: Vec::new(), apart: true }
     }
 
     fn row(&mut self, row: &Row) {
@@ -78,7 +81,8 @@ impl<'a> Reader<'a> {
             self.apart = true;
             self.block = Block::Message { indent: mark.indent };
             let prefix = mark.pattern.find(&row.text).map_or(0, |found| found.end());
-            self.line(row.text.get(prefix..).unwrap_or_default(), row.wrapped, 0);
+            let text = row.text.get(prefix..).unwrap_or_default().to_owned();
+            self.line(Line { text, wrapped: row.wrapped, ..Line::default() });
         } else {
             self.go_on(row);
         }
@@ -86,7 +90,7 @@ impl<'a> Reader<'a> {
 
     fn blank(&mut self) {
         match self.block {
-            Block::Message { .. } if !self.apart => self.line("", false, 0),
+            Block::Message { .. } if !self.apart => self.line(Line::default()),
             Block::Chrome if self.rules.message.is_empty() => self.block = outside(self.rules),
             Block::User { shade: Colour::Default } => self.leave(outside(self.rules)),
             _ => {}
@@ -98,8 +102,8 @@ impl<'a> Reader<'a> {
             self.leave(outside(self.rules));
         }
         if let Block::Message { indent } = self.block {
-            let line = self.rewritten(row);
-            self.line(&line, row.wrapped, indent);
+            let (text, number) = (self.rewritten(row), self.number(row));
+            self.line(Line { text, wrapped: row.wrapped, indent, number });
         }
     }
 
@@ -117,12 +121,19 @@ impl<'a> Reader<'a> {
         self.apart = true;
     }
 
-    fn line(&mut self, text: &str, wrapped: bool, indent: usize) {
+    fn number(&self, row: &Row) -> Option<(usize, usize)> {
+        let scene = Scene::default();
+        let mark = self.rules.gutter.iter().find(|mark| mark.matches(row, scene))?;
+        let found = mark.pattern.captures(&row.text)?;
+        Some((found.get(1)?.as_str().trim().parse().ok()?, found.get(0)?.end()))
+    }
+
+    fn line(&mut self, line: Line) {
         if std::mem::take(&mut self.apart) {
             self.messages.push(Message::new());
         }
         if let Some(message) = self.messages.last_mut() {
-            message.push(Line { text: text.to_owned(), wrapped, indent });
+            message.push(line);
         }
     }
 }
@@ -138,9 +149,7 @@ fn unindented(line: &str, indent: usize) -> &str {
 }
 
 fn write(rules: &Compiled, mut lines: Message, ending: Ending) -> String {
-    if let Some(gutter) = &rules.gutter {
-        remove_gutters(gutter, &mut lines);
-    }
+    remove_gutters(&mut lines);
     let mut lines = joined(lines);
     if rules.repeats && ending == Ending::Interrupted {
         remove_repeats(&mut lines);
@@ -166,11 +175,13 @@ fn joined(lines: Message) -> Vec<String> {
 }
 
 /// Removes gutters of line numbers: runs that count from 1, rows without a number in between.
-fn remove_gutters(gutter: &Regex, lines: &mut [Line]) {
-    let mut next = 1;
-    let mut width = 0;
+fn remove_gutters(lines: &mut [Line]) {
+    let (mut next, mut width) = (1, 0);
+    let mut goes_on = false;
     for line in lines {
-        match number(gutter, &line.text) {
+        let goes_on_here = std::mem::replace(&mut goes_on, line.wrapped);
+        match line.number {
+            _ if goes_on_here => {}
             Some((number, end)) if number == next || number == 1 => {
                 (next, width) = (number + 1, end);
                 cut(line, end);
@@ -179,11 +190,6 @@ fn remove_gutters(gutter: &Regex, lines: &mut [Line]) {
             _ => (next, width) = (1, 0),
         }
     }
-}
-
-fn number(gutter: &Regex, text: &str) -> Option<(usize, usize)> {
-    let found = gutter.captures(text)?;
-    Some((found.get(1)?.as_str().trim().parse().ok()?, found.get(0)?.end()))
 }
 
 fn cut(line: &mut Line, width: usize) {

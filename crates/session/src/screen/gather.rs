@@ -9,7 +9,7 @@
 
 use super::align::{align, is_inside};
 use super::extract::{self, Ending};
-use super::row::Row;
+use super::row::{Colour, Row};
 use super::rules::{Begin, Compiled, Marker, Scene};
 use super::{RulesError, Screen, TextRules};
 
@@ -36,6 +36,8 @@ pub struct Gathered {
 pub struct Gatherer {
     rules: Compiled,
     turn: Option<Turn>,
+    /// The foreground in front of the user's prompts, as last seen.
+    quiet: Option<Colour>,
 }
 
 #[derive(Debug)]
@@ -44,6 +46,8 @@ struct Turn {
     past: Vec<String>,
     rows: Vec<Row>,
     bytes: usize,
+    /// Where rows are missing.
+    gaps: Vec<usize>,
     /// Where the turn begins in `rows`; none when the screen started anew.
     start: Option<usize>,
     top: usize,
@@ -56,7 +60,7 @@ struct Turn {
 impl Gatherer {
     /// A gatherer with a profile's rules.
     pub fn new(rules: &TextRules) -> Result<Self, RulesError> {
-        Ok(Self { rules: Compiled::new(rules)?, turn: None })
+        Ok(Self { rules: Compiled::new(rules)?, turn: None, quiet: None })
     }
 
     /// Begins a turn: what is on the screen now belongs to the past. Call it at the submit, before
@@ -65,7 +69,7 @@ impl Gatherer {
         let visible = screen.rows();
         let region = self.region(screen, visible.clone());
         let start = match self.rules.begin {
-            Begin::Transcript => self.spoken(&region),
+            Begin::Transcript => region.len(),
             Begin::Screen => trimmed(&visible),
         };
         let mut rows = if self.rules.begin == Begin::Screen { visible } else { region };
@@ -77,6 +81,7 @@ impl Gatherer {
             past,
             bytes: rows.iter().map(|row| row.text.len()).sum(),
             rows,
+            gaps: Vec::new(),
             start: Some(start),
             top: 0,
             epoch: screen.epoch(),
@@ -90,7 +95,7 @@ impl Gatherer {
     pub fn frame(&mut self, screen: &Screen) {
         let Some(mut turn) = self.turn.take() else { return };
         let region = self.region(screen, screen.rows());
-        turn.take_frame(screen, region);
+        turn.take_frame(screen, region, |turn| self.read(turn, Ending::Complete).text.is_empty());
         self.turn = Some(turn);
     }
 
@@ -104,14 +109,16 @@ impl Gatherer {
 
     /// What was said since [`Gatherer::begin`].
     pub fn text(&self, ending: Ending) -> Gathered {
-        let Some(turn) = &self.turn else {
-            return Gathered { text: String::new(), incomplete: false };
-        };
+        let nothing = Gathered { text: String::new(), incomplete: false };
+        self.turn.as_ref().map_or(nothing, |turn| self.read(turn, ending))
+    }
+
+    fn read(&self, turn: &Turn, ending: Ending) -> Gathered {
         let start = turn.start.unwrap_or_else(|| self.find_start(turn));
         let rows = turn.rows.get(start..).unwrap_or_default();
         Gathered {
-            text: extract::text(&self.rules, rows, ending),
-            incomplete: turn.lost || rows.iter().any(|row| row.text == GAP),
+            text: extract::text(&self.rules, rows, self.quiet, ending),
+            incomplete: turn.lost || turn.gaps.iter().any(|at| *at >= start),
         }
     }
 
@@ -120,8 +127,8 @@ impl Gatherer {
         self.turn = None;
     }
 
-    /// The transcript's rows: without a pinned prompt, the input area and trailing blanks.
-    fn region(&self, screen: &Screen, mut rows: Vec<Row>) -> Vec<Row> {
+    /// The transcript's rows: without a pinned prompt, the input area and what floats above it.
+    fn region(&mut self, screen: &Screen, mut rows: Vec<Row>) -> Vec<Row> {
         let cursor = usize::from(screen.cursor().0);
         let scene = |at: usize| Scene { quiet: None, cursor: at == cursor };
         let matches =
@@ -131,21 +138,18 @@ impl Gatherer {
         let last = numbered.rfind(|(at, row)| matches(&self.rules.end_last, *at, row));
         let end = first.into_iter().chain(last.map(|(at, _)| at)).min().unwrap_or(rows.len());
         rows.truncate(end);
-        rows.truncate(trimmed(&rows));
+        // What is left out anyway may float above the input area: it would stay where it is while
+        // the rows above it scroll, and so tell that nothing did.
+        let spoken = |row: &Row| !row.is_blank() && !matches(&self.rules.drop, 0, row);
+        rows.truncate(rows.iter().rposition(spoken).map_or(0, |last| last + 1));
+        let prompt = rows.iter().rfind(|row| matches(&self.rules.user, 0, row));
+        let quiet = prompt.map(|row| row.lead.foreground);
         if screen.alternate() {
             let pinned = rows.iter().take_while(|row| matches(&self.rules.pinned, 0, row)).count();
             rows.drain(..pinned);
         }
+        self.quiet = quiet.or(self.quiet);
         rows
-    }
-
-    /// Where the transcript ends when rows at its end that are left out anyway are not counted: some
-    /// float above the input area, with room between them and the last message.
-    fn spoken(&self, region: &[Row]) -> usize {
-        let scene = Scene::default();
-        let left_out = |row: &Row| self.rules.drop.iter().any(|mark| mark.matches(row, scene));
-        let last = region.iter().rposition(|row| !row.is_blank() && !left_out(row));
-        last.map_or(0, |last| last + 1)
     }
 
     /// Where the turn begins in rows that were painted anew: below the longest tail of the past
@@ -178,7 +182,8 @@ impl Gatherer {
 }
 
 impl Turn {
-    fn take_frame(&mut self, screen: &Screen, region: Vec<Row>) {
+    /// Takes a frame; `silent` says whether nothing was said in the turn so far.
+    fn take_frame(&mut self, screen: &Screen, region: Vec<Row>, silent: impl Fn(&Self) -> bool) {
         let anew = screen.epoch() != self.epoch;
         let resized = screen.resizes() != self.resizes;
         if anew {
@@ -192,7 +197,7 @@ impl Turn {
         self.scrolled = screen.scrolled_total();
         self.lost |= lost;
         if screen.alternate() {
-            self.replace_by_comparison(region, resized);
+            self.replace_by_comparison(region, resized, silent);
         } else {
             let scrolled: Vec<Row> = scrolled.cloned().collect();
             self.replace_exactly(scrolled, region);
@@ -207,8 +212,7 @@ impl Turn {
     }
 
     fn start_anew(&mut self) {
-        self.rows.clear();
-        self.bytes = 0;
+        self.truncate(0);
         self.start = None;
         self.top = 0;
     }
@@ -220,14 +224,14 @@ impl Turn {
         self.append(region);
     }
 
-    fn replace_by_comparison(&mut self, region: Vec<Row>, resized: bool) {
+    fn replace_by_comparison(&mut self, region: Vec<Row>, resized: bool, silent: impl Fn(&Self) -> bool) {
         if region.is_empty() {
             return;
         }
         match align(&self.rows, &region, self.top) {
             Some(at) if at < self.top && is_inside(&self.rows, &region, at) => return,
             Some(at) => self.top = at,
-            None if self.start.is_none_or(|start| self.rows.len() <= start) => self.start_anew(),
+            None if silent(self) => self.start_anew(),
             None if resized => {}
             None => {
                 self.push_gap();
@@ -240,6 +244,7 @@ impl Turn {
 
     fn push_gap(&mut self) {
         let row = |text: &str| Row { text: text.to_owned(), ..Row::default() };
+        self.gaps.push(self.rows.len());
         self.append(vec![row(""), row(GAP), row("")]);
         self.top = self.rows.len();
     }
@@ -248,6 +253,7 @@ impl Turn {
         let gone = self.rows.get(len..).unwrap_or_default();
         self.bytes -= gone.iter().map(|row| row.text.len()).sum::<usize>();
         self.rows.truncate(len);
+        self.gaps.retain(|at| *at < len);
     }
 
     fn append(&mut self, rows: Vec<Row>) {

@@ -3,7 +3,9 @@
 //! It owns three repairs. Strings (OSC, DCS, APC, PM, SOS) are cut at [`STRING_BYTES_MAX`], because
 //! the emulator's parser would grow with them. Emoji that are joined by U+200D, and skin tones, are
 //! turned into marks of no width, because programs count such a cluster as one glyph of two cells
-//! and the emulator would count each part; so is U+FE0F, on whose width programs disagree. Sequences that change how frames are compared (mode 2026,
+//! and the emulator would count each part; so is U+FE0F, on whose width programs disagree.
+//! Characters of two cells are reported, because a terminal that breaks a line before one leaves the
+//! last cell empty, and the emulator then forgets that it broke the line. Sequences that change how frames are compared (mode 2026,
 //! `CSI 3 J`, reset) are reported where they stand. Everything else passes unchanged, and how the
 //! bytes were cut into calls makes no difference. It cannot fail: bytes that are no sequence are text.
 
@@ -30,6 +32,10 @@ pub(super) enum Notice {
     SyncEnd,
     /// The scrollback is erased: what follows is a repaint from the first row.
     Restart,
+    /// A character of two cells comes next; it is not among the bytes taken.
+    Wide(char),
+    /// Perhaps another screen is shown.
+    Screens,
     /// The cursor goes up so many rows; the last byte taken is the one that moves it.
     Up(u16),
 }
@@ -45,6 +51,23 @@ enum State {
         escaped: bool,
         bell_ends: bool,
     },
+}
+
+/// Whether a character surely takes two cells: the scripts that are written without blanks, whose
+/// lines the terminal breaks anywhere.
+fn is_wide(code: u32) -> bool {
+    matches!(code,
+        0x3041..=0x3096 | 0x30a1..=0x30fa | 0x3001..=0x3011 | 0x3400..=0x4dbf | 0x4e00..=0x9fff
+        | 0xac00..=0xd7a3 | 0xf900..=0xfa6d | 0xff01..=0xff60 | 0x20000..=0x2fffd)
+}
+
+fn mode_notice(modes: &[u8], set: bool) -> Option<Notice> {
+    let has = |mode: &[u8]| modes.split(|byte| *byte == b';').any(|other| other == mode);
+    if has(b"2026") {
+        Some(if set { Notice::SyncBegin } else { Notice::SyncEnd })
+    } else {
+        (has(b"1049") || has(b"47")).then_some(Notice::Screens)
+    }
 }
 
 fn number(digits: &[u8]) -> u16 {
@@ -104,8 +127,7 @@ impl Intake {
 
     fn ground(&mut self, byte: u8, out: &mut Vec<u8>) -> Option<Notice> {
         if byte >= 0x80 {
-            self.encoded(byte, out);
-            return None;
+            return self.encoded(byte, out);
         }
         self.give_up_partial(out);
         self.joins = false;
@@ -148,9 +170,7 @@ impl Intake {
         match (self.sequence.as_slice(), last) {
             (b"3", b'J') => Some(Notice::Restart),
             (count, b'A') => Some(Notice::Up(number(count))),
-            ([b'?', modes @ ..], b'h' | b'l') if modes.split(|b| *b == b';').any(|m| m == b"2026") => {
-                Some(if last == b'h' { Notice::SyncBegin } else { Notice::SyncEnd })
-            }
+            ([b'?', modes @ ..], b'h' | b'l') => mode_notice(modes, last == b'h'),
             _ => None,
         }
     }
@@ -181,7 +201,7 @@ impl Intake {
         None
     }
 
-    fn encoded(&mut self, byte: u8, out: &mut Vec<u8>) {
+    fn encoded(&mut self, byte: u8, out: &mut Vec<u8>) -> Option<Notice> {
         if byte >= 0xc0 {
             self.give_up_partial(out);
         }
@@ -190,29 +210,32 @@ impl Intake {
             Ok(text) => {
                 let c = text.chars().next();
                 self.partial.clear();
-                if let Some(c) = c {
-                    self.character(c, out);
-                }
+                return self.character(c?, out);
             }
             Err(error) if error.error_len().is_some() => self.give_up_partial(out),
             Err(_) => {}
         }
+        None
     }
 
     fn give_up_partial(&mut self, out: &mut Vec<u8>) {
         out.append(&mut self.partial);
     }
 
-    fn character(&mut self, c: char, out: &mut Vec<u8>) {
+    fn character(&mut self, c: char, out: &mut Vec<u8>) -> Option<Notice> {
         let code = u32::from(c);
         let tone = (0x1f3fb..=0x1f3ff).contains(&code);
         let mark = (MARK_FIRST..=MARK_LAST).contains(&code);
         let joined = self.joins && code >= 0x2000;
         self.joins = c == ZERO_WIDTH_JOINER;
+        if is_wide(code) && !joined {
+            return Some(Notice::Wide(c));
+        }
         let printed = if joined || tone || mark || c == EMOJI_FORM { self.mark(c) } else { Some(c) };
         if let Some(c) = printed {
             out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
         }
+        None
     }
 
     /// The mark for a character; none when all are in use, and the glyph then lacks that part.

@@ -22,6 +22,9 @@ mod presets;
 mod row;
 mod rules;
 
+#[cfg(test)]
+mod tests;
+
 pub use emulator::{SCROLLED_ROWS_MAX, Screen, Size};
 pub use extract::Ending;
 pub use gather::{GATHERED_BYTES_MAX, Gathered, Gatherer};

@@ -33,9 +33,9 @@ pub struct TextRules {
     pub message: Vec<Mark>,
     /// How many leading blanks the rows of a message carry, where messages have no mark.
     pub indent: usize,
-    /// A gutter of line numbers beside code: the pattern's group 1 is the number, and the whole
-    /// match is removed. Only numbers that count from 1 are a gutter.
-    pub gutter: Option<String>,
+    /// A gutter of line numbers beside code: a pattern's group 1 is the number, and the whole match
+    /// is removed. Only numbers that count from 1 are a gutter.
+    pub gutter: Vec<Mark>,
     /// Rows of a message that are written otherwise.
     pub rewrite: Vec<Rewrite>,
     /// Where a turn begins.
@@ -161,7 +161,7 @@ impl Marker {
 }
 
 impl Look {
-    fn fits(&self, row: &Row, scene: Scene) -> bool {
+    fn fits(self, row: &Row, scene: Scene) -> bool {
         let wants = |want: Option<bool>, has: bool| want.is_none_or(|want| want == has);
         let foreground = row.lead.foreground;
         wants(self.dim, row.lead.dim)
@@ -185,7 +185,7 @@ pub(super) struct Compiled {
     pub(super) chrome: Vec<Marker>,
     pub(super) message: Vec<Marker>,
     pub(super) rewrite: Vec<(Marker, String)>,
-    pub(super) gutter: Option<Regex>,
+    pub(super) gutter: Vec<Marker>,
     pub(super) indent: usize,
     pub(super) begin: Begin,
     pub(super) repeats: bool,
@@ -207,7 +207,7 @@ impl Compiled {
             chrome: compile_all("chrome", &rules.chrome)?,
             message: compile_all("message", &rules.message)?,
             rewrite,
-            gutter: rules.gutter.as_deref().map(|p| regex("gutter", p)).transpose()?,
+            gutter: compile_all("gutter", &rules.gutter)?,
             indent: rules.indent,
             begin: rules.begin,
             repeats: rules.repeats,

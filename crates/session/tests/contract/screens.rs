@@ -52,6 +52,14 @@ fn a_submit_that_never_shows_busy_makes_none() {
 }
 
 #[test]
+fn a_submit_that_was_none_does_not_hide_the_next() {
+    let play = claude().keys("/help\r").print(&screen(&["help"], RESTS)).rest().keys("hi\r").wait(20);
+    let turns = play.print(BUSY).rest().print(&answer()).print(IDLE).rest().turns("claude");
+    assert_eq!(turns.len(), 1);
+    assert_eq!(turns[0].start, std::time::Duration::from_secs(2), "the second Enter was the submit");
+}
+
+#[test]
 fn a_ready_signal_waits_for_the_busy_sign_to_leave_the_screen_but_not_for_ever() {
     let lagging = working().print(IDLE).wait(200).print(&answer()).rest().turns("claude");
     assert!(lagging[0].end >= lagging[0].start);

@@ -11,36 +11,19 @@ use score::{Score, score};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use truth::Truth;
-use turnkeep_session::detector::{Entry, Profile, parse_recording, presets, replay};
+use turnkeep_session::detector::{Entry, Profile, Recorded, parse_recording, presets, replay};
 
-/// Recordings and their presets.
-const RECORDINGS: [(&str, &str); 26] = [
-    ("aider", "aider"),
-    ("aider-plain", "aider"),
-    ("aider-stall", "aider"),
-    ("bash", "bash"),
-    ("claude", "claude"),
-    ("claude-ax", "claude"),
-    ("claude-hooks", "claude"),
-    ("claude-idlekeys", "claude"),
-    ("claude-reject", "claude"),
-    ("claude-slash", "claude"),
-    ("claude-stall", "claude"),
-    ("claude-status", "claude"),
-    ("claude-tool", "claude"),
-    ("claude-wide", "claude"),
-    ("codex", "codex"),
-    ("codex-queue", "codex"),
-    ("codex-tool", "codex"),
-    ("codex-wide", "codex"),
-    ("gemini", "gemini"),
-    ("gemini-screen-reader", "gemini"),
-    ("gemini-stall", "gemini"),
-    ("gemini-wide", "gemini"),
-    ("node", "node"),
-    ("opencode", "opencode"),
-    ("python3.11", "python"),
-    ("sqlite3", "sqlite3"),
+/// How many recordings there are, so that none is lost unseen.
+const RECORDINGS: usize = 45;
+
+/// What cannot be right from the bytes alone: the recording and the fault, as `docs/turn-detection.md`
+/// tells them.
+const KNOWN: [(&str, &str); 2] = [
+    ("aider-plain-stall", "stall: missed"),
+    (
+        "aider-plain-stall",
+        "no turn ends at 15.771 (start 13.960, by line)  \"Let me think about that for a while.\"",
+    ),
 ];
 
 fn directory() -> PathBuf {
@@ -58,9 +41,25 @@ fn truth(name: &str) -> Truth {
     serde_json::from_str(&text).unwrap()
 }
 
-fn card(name: &str, preset: &str) -> Score {
-    let turns = replay(presets().get(preset).unwrap(), &recording(name));
-    score(&truth(name), &turns)
+/// The names of all recordings, in order.
+fn names() -> Vec<String> {
+    let name = |file: std::io::Result<std::fs::DirEntry>| {
+        Some(file.unwrap().file_name().to_str()?.strip_suffix(".jsonl.zst")?.to_owned())
+    };
+    let mut names: Vec<String> = std::fs::read_dir(directory()).unwrap().filter_map(name).collect();
+    names.sort();
+    names
+}
+
+/// The shipped profile of the program that a recording is named after.
+fn profile(name: &str) -> Profile {
+    let known = presets();
+    let program = name.split(['-', '.']).next().unwrap();
+    known.get(known.name_for(program)).unwrap()
+}
+
+fn card(name: &str) -> Score {
+    score(&truth(name), &replay(profile(name), &recording(name)))
 }
 
 #[test]
@@ -69,14 +68,17 @@ fn every_recorded_turn_is_found_at_its_time_with_its_text() {
         String::from("recording              turns found missed invented early flags text  worst delay\n");
     let mut delays = Vec::new();
     let mut wrong = String::new();
-    for (name, preset) in RECORDINGS {
-        let score = card(name, preset);
+    let names = names();
+    for name in &names {
+        let score = card(name);
         writeln!(table, "{name:22} {score}").unwrap();
-        for fault in &score.faults {
-            writeln!(wrong, "{name}: {fault}").unwrap();
+        let known: Vec<&str> = KNOWN.iter().filter(|(of, _)| of == name).map(|(_, fault)| *fault).collect();
+        if score.faults != known {
+            writeln!(wrong, "{name}: {:#?}", score.faults).unwrap();
         }
         delays.extend(score.delays);
     }
+    assert_eq!(names.len(), RECORDINGS);
     delays.sort_by(f64::total_cmp);
     let p95 = delays.get(delays.len() * 95 / 100).copied().unwrap_or(f64::INFINITY);
     println!("{table}delay p95 {:.0} ms of {} turns", p95 * 1000.0, delays.len());
@@ -138,14 +140,21 @@ fn a_missing_signal_is_made_up_for_by_the_next() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
+/// The recording with its bytes one by one.
+fn in_bytes(entries: &[Entry]) -> Vec<Entry> {
+    let single = |entry: &Entry| match &entry.what {
+        Recorded::Output(bytes) => bytes.iter().map(|byte| Recorded::Output(vec![*byte])).collect(),
+        Recorded::Input(bytes) => bytes.iter().map(|byte| Recorded::Input(vec![*byte])).collect(),
+        other => vec![other.clone()],
+    };
+    let at = |entry: &Entry, what| Entry { at: entry.at, what };
+    entries.iter().flat_map(|entry| single(entry).into_iter().map(move |what| at(entry, what))).collect()
+}
+
 #[test]
-fn every_recording_that_is_kept_is_scored() {
-    let mut kept: Vec<String> = std::fs::read_dir(directory())
-        .unwrap()
-        .filter_map(|file| Some(file.unwrap().file_name().to_str()?.strip_suffix(".jsonl.zst")?.to_owned()))
-        .collect();
-    let mut scored: Vec<&str> = RECORDINGS.iter().map(|(name, _)| *name).collect();
-    kept.sort();
-    scored.sort_unstable();
-    assert_eq!(kept, scored);
+fn a_recording_fed_byte_by_byte_yields_the_same_turns() {
+    for name in names() {
+        let entries = recording(&name);
+        assert!(replay(profile(&name), &in_bytes(&entries)) == replay(profile(&name), &entries), "{name}");
+    }
 }

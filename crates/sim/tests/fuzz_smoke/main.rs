@@ -65,6 +65,17 @@ fn with_true_length(frame: &[u8]) -> Vec<u8> {
 }
 
 #[test]
+fn detector() {
+    smoke("detector", turnkeep_session::detector::fuzz::play_any, Vec::new());
+}
+
+#[test]
+fn broker_codec() {
+    let seeds = turnkeep_wire::broker::roundtrip::sample_bodies();
+    smoke("broker_codec", turnkeep_wire::broker::roundtrip::check, seeds);
+}
+
+#[test]
 fn frame_decode() {
     // A mutation seldom keeps a frame's length true: give it also with the length mended.
     let entry = |bytes: &[u8]| {

@@ -1,5 +1,12 @@
 //! What holds for any bytes: whatever decodes encodes, and decodes to the same value again. The fuzzer's door.
 
+use bytes::Bytes;
+use turnkeep_types::Timestamp;
+use turnkeep_types::broker::{
+    AgentState, CompletedTurn, Deliver, FoundTurn, GetTurn, Hello, Inject, Paste, Reason, Refusal, Register,
+    Reply, Request, Role, ServerMessage, SessionInfo, StateChange, TurnInfo,
+};
+
 use super::{HEADER_BYTES, decode_message, decode_request, encode_message, encode_request};
 
 /// Checks arbitrary bytes as the body of a request and of a message. Panics where the codec contradicts itself.
@@ -16,5 +23,156 @@ pub fn check(body: &[u8]) {
     {
         let again = decode_message(frame.get(HEADER_BYTES..).unwrap_or_default());
         assert_eq!(again, Ok(message), "a message does not survive its own encoding");
+    }
+}
+
+/// One request of every kind, with every field set.
+pub fn sample_requests() -> Vec<(&'static str, Request)> {
+    let session = || "00112233445566778899aabbccddeeff".to_owned();
+    let turn_id = || "00112233445566778899aabbccddeeff:7".to_owned();
+    let some = |text: &str| Some(text.to_owned());
+    let register = Register {
+        session: session(),
+        pid: 42,
+        pattern: "> $".to_owned(),
+        name: some("review"),
+        preset: some("claude"),
+        child_pid: Some(70_000),
+    };
+    let turn = CompletedTurn {
+        session: session(),
+        content: Bytes::from_static(b"\x1b[1mhi\xff"),
+        interrupted: true,
+        text: some("hi"),
+        raw: Some(Bytes::from_static(b"raw")),
+        truncated: true,
+        raw_truncated: true,
+        seq: Some(7),
+        timestamp: Some(Timestamp(1_700_000_000_000)),
+        incomplete: true,
+        text_source: some("hook"),
+    };
+    let state = AgentState::Blocked;
+    let change = StateChange { session: session(), state, since: Timestamp(300), signal: some("title") };
+    let deliver = Deliver {
+        sink: "node".to_owned(),
+        session: some("s"),
+        path: some("/tmp/x"),
+        run: some("r"),
+        node: some("n"),
+        raw: true,
+        bracketed: true,
+    };
+    vec![
+        ("hello", Request::Hello(Hello { version: 1, role: Role::Wrapper })),
+        ("register", Request::Register(register)),
+        ("turn_completed", Request::TurnCompleted(Box::new(turn))),
+        ("state", Request::State(change)),
+        ("deregister", Request::Deregister { session: session() }),
+        ("list_sessions", Request::ListSessions { gone: true }),
+        ("capture", Request::Capture { session: session() }),
+        ("capture_by_id", Request::CaptureById { turn_id: turn_id() }),
+        ("paste", Request::Paste(Paste { session: session(), raw: true, bracketed: true })),
+        ("get_turn", Request::GetTurn(GetTurn { turn_id: turn_id(), raw: true })),
+        ("list_turns", Request::ListTurns { session: session(), limit: Some(300) }),
+        ("deliver", Request::Deliver(deliver)),
+    ]
+}
+
+/// One message of every kind, with every field set.
+pub fn sample_messages() -> Vec<(&'static str, ServerMessage)> {
+    let response = |outcome| ServerMessage::Response { id: 9, outcome };
+    let info = TurnInfo {
+        turn_id: "s:7".to_owned(),
+        timestamp: Timestamp(1_700_000_000_000),
+        byte_length: 5,
+        interrupted: true,
+        truncated: true,
+        incomplete: true,
+    };
+    let session = SessionInfo {
+        session: "s".to_owned(),
+        pid: 42,
+        has_turn: true,
+        name: Some("review".to_owned()),
+        preset: Some("claude".to_owned()),
+        child_pid: Some(43),
+        state: Some(AgentState::Ready),
+        since: Some(Timestamp(1)),
+        signal: Some("title".to_owned()),
+        turns: 3,
+        last_turn_at: Some(Timestamp(2)),
+        connected: true,
+    };
+    let turn = FoundTurn {
+        info: info.clone(),
+        session: "s".to_owned(),
+        name: Some("review".to_owned()),
+        preset: Some("claude".to_owned()),
+        content: Bytes::from_static(b"bytes"),
+        text: Some("text".to_owned()),
+        text_source: Some("screen".to_owned()),
+        raw: Some(Bytes::from_static(b"raw")),
+        raw_truncated: true,
+    };
+    let inject = Inject { content: Bytes::from_static(b"typed"), bracketed: true };
+    vec![
+        ("hello_ack", ServerMessage::HelloAck(Ok(()))),
+        ("hello_ack-refused", ServerMessage::HelloAck(Err(Reason::VersionMismatch.into()))),
+        ("response-done", response(Ok(Reply::Done))),
+        ("response-refused", response(Err(Refusal::new(Reason::BadPath, "not absolute")))),
+        ("response-kept", response(Ok(Reply::Kept { turn_id: "s:7".to_owned() }))),
+        ("response-captured", response(Ok(Reply::Captured { turn_id: "s:7".to_owned(), size: 70_000 }))),
+        ("response-sessions", response(Ok(Reply::Sessions(vec![session, SessionInfo::default()])))),
+        ("response-turns", response(Ok(Reply::Turns(vec![info])))),
+        ("response-turn", response(Ok(Reply::Turn(Box::new(turn))))),
+        ("inject", ServerMessage::Inject(inject)),
+    ]
+}
+
+/// The bodies of all samples, by name: where a fuzzer begins.
+pub fn sample_bodies() -> Vec<(String, Vec<u8>)> {
+    let requests = sample_requests();
+    let requests = requests.iter().map(|(name, request)| (*name, encode_request(5, request)));
+    let messages = sample_messages();
+    let messages = messages.iter().map(|(name, message)| (*name, encode_message(message)));
+    let frames = requests.chain(messages);
+    let body = |frame: Bytes| frame.get(HEADER_BYTES..).map(<[u8]>::to_vec);
+    frames.filter_map(|(name, frame)| Some((name.to_owned(), body(frame.ok()?)?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Incoming;
+    use super::*;
+
+    fn body(frame: &Bytes) -> &[u8] {
+        &frame[HEADER_BYTES..]
+    }
+
+    #[test]
+    fn every_message_reads_back_as_it_was_written() {
+        for (name, request) in sample_requests() {
+            let frame = encode_request(5, &request).unwrap();
+            let expect = Incoming { id: 5, request: Ok(request) };
+            assert_eq!(decode_request(body(&frame)), Ok(expect), "{name}");
+        }
+        for (name, message) in sample_messages() {
+            let frame = encode_message(&message).unwrap();
+            assert_eq!(decode_message(body(&frame)), Ok(message), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_message_that_is_cut_or_goes_on_is_none() {
+        for (name, bytes) in sample_bodies() {
+            for cut in 0..bytes.len() {
+                assert!(decode_request(&bytes[..cut]).is_err(), "{name} cut at {cut}");
+                assert!(decode_message(&bytes[..cut]).is_err(), "{name} cut at {cut}");
+            }
+            let longer = [&bytes[..], &[0xc0]].concat();
+            assert!(decode_request(&longer).is_err() && decode_message(&longer).is_err(), "{name}");
+            check(&bytes);
+        }
     }
 }

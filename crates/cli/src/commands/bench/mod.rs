@@ -8,6 +8,7 @@
 mod append;
 mod bare_file;
 mod bare_server;
+mod broker;
 mod child;
 mod connect;
 mod engine;
@@ -88,6 +89,8 @@ enum Name {
     Connect,
     /// The wrapper against `script`, and against no wrapper
     Wrap,
+    /// The broker with 200 sessions, and captures meanwhile
+    Broker,
 }
 
 /// How much to do, resolved from the arguments.
@@ -158,6 +161,9 @@ fn measure(args: &Args, effort: &Effort, scratch: &Scratch) -> Result<Table> {
     }
     if wanted(Name::Wrap) {
         table.extend(wrap::measure(effort, scratch)?);
+    }
+    if wanted(Name::Broker) {
+        table.extend(broker::measure(effort, scratch)?);
     }
     Ok(table)
 }

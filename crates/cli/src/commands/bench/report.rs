@@ -9,11 +9,14 @@ use super::Effort;
 use super::scratch::Scratch;
 use super::table::Table;
 
+/// What follows this line in the document stays as it is: other commands write there.
+const END: &str = "<!-- end of what turnkeep bench writes -->\n";
+
 const METHOD: &str = "\
 ## Method
 
 - Client and server are two processes on one machine and share its cores. The client is one thread that sends requests assembled beforehand and measures answers by their header.
-- *Bare* is a server in the same harness that only parses frames, checks BLAKE3 and group-commits (one write and one `fdatasync` per group into a preallocated file): it has no store. For the engine it is a preallocated file that is only written and synced. Its `GET_LAST` is one page from memory.
+- *Bare* is a server in the same harness that only parses frames, checks BLAKE3 and group-commits (one write and one `fdatasync` per group into a preallocated file): it has no store. For the engine it is a preallocated file that is only written and synced: store and file take turns at sixteen groups of 256, just made, into space that was filled with zeros before; the sustained row lets the store find its space as it goes. Its `GET_LAST` is one page from memory.
 - Every append is acknowledged after `fdatasync`. Payloads are all different, so that none is dropped as a duplicate; each connection appends to a context of its own.
 - Bare and store alternate, round by round, after a warm-up of both; figures are medians over the rounds, the ratio is the median of each round's ratio.
 - Memory is `RssAnon` of the server right after the appends. Disk is the log up to its last frame plus the index. A start counts from creating the process to its first answer to a read.
@@ -36,14 +39,21 @@ pub(super) fn write(path: &Path, table: &Table, effort: &Effort, scratch: &Scrat
     };
     let disk = if scratch.is_in_memory() { " Files were in memory: syncs cost nothing." } else { "" };
     let text = format!(
-        "# Performance\n\nMeasured by `turnkeep bench --write`; this file is its output.\n\n{}\n{verdict}\n{METHOD}\n## Machine\n\n{}, payloads of {} bytes, {} rounds of {} ms.{disk}\n",
+        "# Performance\n\nMeasured and written by `turnkeep bench --write`, unless a section says otherwise.\n\n{}\n{verdict}\n{METHOD}\n## Machine\n\n{}, payloads of {} bytes, {} rounds of {} ms.{disk}\n\n{END}{}",
         table.markdown(),
         machine(),
         effort.payload,
         effort.rounds,
         effort.millis,
+        rest(path),
     );
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// What others wrote into the document.
+fn rest(path: &Path) -> String {
+    let before = fs::read_to_string(path).unwrap_or_default();
+    before.split_once(END).map_or_else(String::new, |(_, rest)| rest.to_owned())
 }
 
 /// Cores, processor and kernel, as the system tells them.

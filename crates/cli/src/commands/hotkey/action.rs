@@ -4,12 +4,11 @@ use std::fmt;
 use std::time::Duration;
 
 use anyhow::Result;
-use turnkeep_client::broker::{AsyncConnection, Error, socket_path};
+use turnkeep_client::broker::{AsyncConnection, Error};
 use turnkeep_pty::desktop::{FocusError, Press, SessionProcess, SessionResolver, session_below};
 use turnkeep_types::broker::{Deliver, Paste, Reason, Role, SessionInfo};
 
-use crate::desktop::runtime_dir;
-use crate::failure::Failure;
+use crate::broker;
 use crate::output::bytes_text;
 
 /// A clipboard or a file may be slow; a person does not wait longer.
@@ -38,10 +37,8 @@ impl fmt::Display for Action {
 
 /// Connects to the broker.
 pub(super) async fn connect() -> Result<AsyncConnection> {
-    let runtime_dir = runtime_dir()
-        .ok_or_else(|| Failure::new("XDG_RUNTIME_DIR is not set, so there is no broker to find"))?;
-    let opened = AsyncConnection::open(&socket_path(&runtime_dir), Role::Client, ANSWER_WITHIN).await;
-    opened.map_err(|error| Failure::new(error.to_string()).hint("start it with `turnkeep broker`").into())
+    let opened = AsyncConnection::open(&broker::socket()?, Role::Client, ANSWER_WITHIN).await;
+    opened.map_err(broker::explained)
 }
 
 impl Action {

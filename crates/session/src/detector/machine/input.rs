@@ -61,7 +61,7 @@ impl Detector {
         if self.asks() {
             return;
         }
-        if self.phase.takes_submit() {
+        if self.phase.takes_submit(self.shows_working()) {
             self.open(self.now, &typed, false);
         } else if let Some(open) = self.phase.open_mut() {
             open.queued = Some(Queued { at: self.now, typed });

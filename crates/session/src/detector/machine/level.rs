@@ -13,13 +13,16 @@ use std::time::Duration;
 const SIGN_WAIT_MAX: Duration = Duration::from_millis(500);
 
 /// How long a ready signal must stand.
-const SIGNAL_HOLD: Duration = Duration::from_millis(30);
+const SIGNAL_HOLD: Duration = Duration::from_millis(50);
 
 /// How long the output must rest after a ready signal, so that the last paragraph is painted …
-const QUIET: Duration = Duration::from_millis(40);
+const QUIET: Duration = Duration::from_millis(70);
 
 /// … and how long that is waited for.
-const QUIET_WAIT_MAX: Duration = Duration::from_millis(200);
+const QUIET_WAIT_MAX: Duration = Duration::from_millis(250);
+
+/// How long the output must rest where nothing but its text tells a prompt from an answer.
+const UNCONFIRMED_SETTLE: Duration = Duration::from_millis(250);
 
 /// What the program does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,8 +164,8 @@ impl Detector {
     }
 
     /// Whether the output and the tty's mode have rested for the settle time.
-    fn rested(&mut self) -> bool {
-        let rest = self.output_at.max(self.tty_at) + self.profile.settle;
+    fn rested(&mut self, settle: Duration) -> bool {
+        let rest = self.output_at.max(self.tty_at) + settle;
         if self.now < rest {
             self.look_at = Some(rest);
         }
@@ -170,7 +173,11 @@ impl Detector {
     }
 
     fn prompt_level(&mut self) -> Level {
-        if !self.rested() {
+        let Some(signal) = self.profile.prompt.as_ref().and_then(|rule| self.at_prompt(rule)) else {
+            return Level::Unknown;
+        };
+        let least = if signal == Signal::Line { UNCONFIRMED_SETTLE } else { Duration::ZERO };
+        if !self.rested(self.profile.settle.max(least)) {
             return Level::Unknown;
         }
         let left = match &mut self.view {
@@ -178,7 +185,6 @@ impl Detector {
             None => left_of_cursor(self.line.bytes()),
         };
         let Some(rule) = &self.profile.prompt else { return Level::Unknown };
-        let Some(signal) = self.at_prompt(rule) else { return Level::Unknown };
         if rule.continuation.as_ref().is_some_and(|pattern| pattern.matches(&left)) {
             Level::Continuing
         } else if rule.cursor.matches(&left) {
@@ -203,7 +209,9 @@ impl Detector {
 
     /// The line rule on an unfinished line at rest.
     fn line_level(&mut self) -> Level {
-        if !self.rested() || (self.phase.is_open() && self.is_stream() && self.capture.in_head()) {
+        if !self.rested(self.profile.settle)
+            || (self.phase.is_open() && self.is_stream() && self.capture.in_head())
+        {
             return Level::Unknown;
         }
         let Some(pattern) = &self.profile.line else { return Level::Unknown };

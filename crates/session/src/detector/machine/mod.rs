@@ -205,6 +205,11 @@ impl Detector {
         self.signals.trusted().is_none() && self.profile.rows.is_none()
     }
 
+    /// Whether the program shows that it works, so that a submit without that makes no turn.
+    fn shows_working(&self) -> bool {
+        !self.is_stream() && self.profile.prompt.is_none()
+    }
+
     fn is_stream(&self) -> bool {
         self.profile.content == ContentKind::Stream
     }

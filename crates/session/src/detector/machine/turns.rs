@@ -85,14 +85,15 @@ impl Phase {
         }
     }
 
-    /// Whether Enter submits: at a prompt, or again before the program took the last one up.
-    pub(super) fn takes_submit(&self) -> bool {
+    /// Whether Enter submits: at a prompt, or again before the program took the last one up. A program
+    /// that shows itself working is known to have done so; of others a line feed tells.
+    pub(super) fn takes_submit(&self, shows_working: bool) -> bool {
         match self {
             Self::Starting => false,
             Self::Idle => true,
-            Self::Open(open) => {
-                open.continuing || !open.busy && open.feeds == 0 || open.by_queue && !open.busy
-            }
+            Self::Open(open) if open.continuing => true,
+            Self::Open(open) if shows_working || open.by_queue => !open.busy,
+            Self::Open(open) => open.feeds == 0,
         }
     }
 

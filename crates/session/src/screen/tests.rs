@@ -1,0 +1,482 @@
+//! The screen and its gatherer on hand-made bytes: one claim a test, rows in and lines out.
+
+use super::{Begin, Ending, Gathered, Gatherer, Mark, Screen, Size, TextRules};
+use super::{SCROLLED_ROWS_MAX, STRING_BYTES_MAX};
+use proptest::prelude::*;
+
+const SIZE: Size = Size { cols: 20, rows: 6 };
+
+fn screen_after(bytes: &[u8]) -> Screen {
+    let mut screen = Screen::new(SIZE);
+    screen.feed(bytes, |_| {});
+    screen
+}
+
+fn shown(screen: &Screen) -> Vec<String> {
+    let mut rows: Vec<String> = screen.rows().into_iter().map(|row| row.text).collect();
+    while rows.last().is_some_and(String::is_empty) {
+        rows.pop();
+    }
+    rows
+}
+
+fn scrolled(screen: &Screen) -> Vec<String> {
+    screen.scrolled_since(0).0.map(|row| row.text.clone()).collect()
+}
+
+#[test]
+fn what_is_printed_stands_on_the_rows() {
+    let cases: [(&str, &[&str]); 9] = [
+        ("plain", &["plain"]),
+        ("a\r\nb", &["a", "b"]),
+        ("\x1b[31mred\x1b[0m", &["red"]),
+        ("漢字\x1b[5Gx", &["漢字x"]),
+        ("e\u{301}x", &["e\u{301}x"]),
+        ("👩\u{200d}💻\x1b[3Gx", &["👩\u{200d}💻x"]),
+        ("👍🏽\x1b[3Gx", &["👍🏽x"]),
+        ("葛\u{e0100}\x1b[3Gx", &["葛\u{e0100}x"]),
+        ("\x1b]0;title\x07after", &["after"]),
+    ];
+    for (bytes, rows) in cases {
+        assert_eq!(shown(&screen_after(bytes.as_bytes())), rows, "{bytes:?}");
+    }
+}
+
+#[test]
+fn the_blank_half_of_an_emoji_is_no_blank_where_cells_are_painted_by_place() {
+    let painted = "⚠\u{fe0f}\x1b[1;3H, x";
+    let alternate = format!("\x1b[?1049h\x1b[H{painted}");
+    assert_eq!(shown(&screen_after(alternate.as_bytes())), ["⚠\u{fe0f}, x"]);
+    assert_eq!(shown(&screen_after("⚠\u{fe0f} x".as_bytes())), ["⚠\u{fe0f} x"]);
+}
+
+#[test]
+fn only_rows_that_the_terminal_broke_are_wrapped() {
+    let screen = screen_after(b"12345678901234567890abc\r\n12345678901234567890\r\nx");
+    let wrapped: Vec<bool> = screen.rows().iter().map(|row| row.wrapped).collect();
+    assert_eq!(wrapped, [true, false, false, false, false, false]);
+}
+
+#[test]
+fn a_row_broken_before_a_character_of_two_cells_is_wrapped_too() {
+    let screen = screen_after("1234567890123456789漢字".as_bytes());
+    let rows: Vec<(String, bool)> =
+        screen.rows().into_iter().take(2).map(|row| (row.text, row.wrapped)).collect();
+    assert_eq!(rows, [("1234567890123456789".to_owned(), true), ("漢字".to_owned(), false)]);
+}
+
+#[test]
+fn a_string_without_an_end_is_cut_and_ends_all_the_same() {
+    for opening in ["\x1b]0;", "\x1bP", "\x1b_", "\x1b^", "\x1bX"] {
+        let mut screen = Screen::new(SIZE);
+        screen.feed(opening.as_bytes(), |_| {});
+        screen.feed(&vec![b'x'; 3 * STRING_BYTES_MAX], |_| {});
+        screen.feed(b"\x1b\\after", |_| {});
+        assert_eq!(shown(&screen), ["after"], "{opening:?}");
+    }
+}
+
+#[test]
+fn rows_that_scroll_off_the_main_screen_are_numbered_without_a_gap() {
+    let lines: Vec<String> = (0..100).map(|n| format!("line {n}\r\n")).collect();
+    let screen = screen_after(lines.concat().as_bytes());
+    assert_eq!(screen.scrolled_total(), 95);
+    assert_eq!(scrolled(&screen), (0..95).map(|n| format!("line {n}")).collect::<Vec<_>>());
+    let (since, lost) = screen.scrolled_since(93);
+    assert_eq!(
+        (since.map(|row| row.text.as_str()).collect::<Vec<_>>(), lost),
+        (vec!["line 93", "line 94"], false)
+    );
+}
+
+#[test]
+fn rows_that_nobody_collected_are_dropped_and_said_to_be_lost() {
+    let mut screen = Screen::new(SIZE);
+    let mut frames = 0;
+    screen.feed(&b"x\r\n".repeat(3 * SCROLLED_ROWS_MAX), |_| frames += 1);
+    let (kept, lost) = screen.scrolled_since(0);
+    assert_eq!((kept.count(), lost), (SCROLLED_ROWS_MAX, true));
+    assert!(frames > 3, "frames in between let a reader collect: {frames}");
+}
+
+#[test]
+fn rows_that_a_few_bytes_scrolled_by_the_thousand_are_said_to_be_lost() {
+    let screen = screen_after(b"x\x1b[65535bx\x1b[65535b");
+    let (kept, lost) = screen.scrolled_since(0);
+    assert!(kept.count() <= SCROLLED_ROWS_MAX && lost);
+}
+
+#[test]
+fn a_repaint_from_above_the_window_takes_rows_back() {
+    let screen = screen_after(b"1\r\n2\r\n3\r\n4\r\n5\r\n6\r\n7\r\n8\x1b[6A");
+    assert_eq!(scrolled(&screen), ["1"], "eight rows, six visible, six up: row 2 is painted again");
+    let screen = screen_after(b"1\r\n2\r\n3\r\n4\r\n5\r\n6\r\n7\r\n8\x1b[999A");
+    assert_eq!(scrolled(&screen), ["1", "2"], "999 means the top");
+}
+
+#[test]
+fn an_erased_scrollback_a_reset_and_another_screen_begin_an_epoch() {
+    for (bytes, epoch) in [
+        (&b"x\x1b[2J"[..], 0),
+        (b"x\x1b[3J", 1),
+        (b"x\x1bc", 1),
+        (b"\x1b[?1049h", 1),
+        (b"\x1b[?1049h\x1b[?1049l", 2),
+    ] {
+        let mut screen = Screen::new(SIZE);
+        for byte in bytes {
+            screen.feed(&[*byte], |_| {});
+        }
+        assert_eq!(screen.epoch(), epoch, "{bytes:?}");
+    }
+}
+
+#[test]
+fn a_frame_is_shown_at_the_end_of_each_synchronized_update_and_never_inside_one() {
+    let mut screen = Screen::new(SIZE);
+    let mut frames = Vec::new();
+    screen.feed(b"\x1b[?2026ha\x1b[?2026l\x1b[?2026hb\x1b[?2026l\x1b[?2026hc", |screen| {
+        frames.push(shown(screen).concat());
+    });
+    assert_eq!(frames, ["a", "ab"]);
+    assert!(screen.sync_open());
+    screen.feed(b"d\x1b[?2026l", |screen| frames.push(shown(screen).concat()));
+    assert_eq!(frames, ["a", "ab", "abcd", "abcd"]);
+}
+
+#[test]
+fn a_reset_forgets_the_rows_but_not_which_screen_is_shown() {
+    let mut screen = screen_after(b"\x1b[?1049hx\x1b]0;half a title");
+    screen.reset();
+    assert_eq!((shown(&screen), screen.alternate()), (Vec::<String>::new(), true));
+    screen.feed(b"y", |_| {});
+    assert_eq!(shown(&screen), ["y"]);
+}
+
+#[test]
+fn the_text_left_of_the_cursor_keeps_its_blanks() {
+    assert_eq!(screen_after(b"> ").left_of_cursor(), "> ");
+    assert_eq!(screen_after(b"> abc\x1b[3D").left_of_cursor(), "> ");
+}
+
+/// Rules of an imaginary program: `>` prompts, `*` messages, `!` tools, `==` above the input.
+fn rules() -> TextRules {
+    let rows = |patterns: &[&str]| {
+        patterns.iter().map(|row| Mark { row: (*row).to_owned(), ..Mark::default() }).collect()
+    };
+    TextRules {
+        end: rows(&["^==$"]),
+        pinned: rows(&["^> "]),
+        user: rows(&["^> "]),
+        drop: rows(&["^~"]),
+        chrome: rows(&["^!"]),
+        message: vec![Mark { row: r"^\* ".to_owned(), indent: 2, ..Mark::default() }],
+        gutter: rows(&[r"^ {3,}(\d+)( |$)"]),
+        ..TextRules::default()
+    }
+}
+
+/// A program on the alternate screen: each frame repaints the whole window.
+struct Program {
+    screen: Screen,
+    gatherer: Gatherer,
+}
+
+impl Program {
+    fn new(rules: &TextRules) -> Self {
+        let mut screen = Screen::new(SIZE);
+        screen.feed(b"\x1b[?1049h", |_| {});
+        Self { screen, gatherer: Gatherer::new(rules).unwrap() }
+    }
+
+    fn paint(&mut self, rows: &[&str]) {
+        let mut bytes = b"\x1b[?2026h\x1b[2J".to_vec();
+        for (at, row) in rows.iter().enumerate() {
+            bytes.extend(format!("\x1b[{};1H{row}", at + 1).bytes());
+        }
+        bytes.extend(b"\x1b[?2026l");
+        self.write(&bytes);
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.screen.feed(bytes, |screen| self.gatherer.frame(screen));
+    }
+
+    fn begin(&mut self) {
+        self.gatherer.begin(&self.screen);
+    }
+
+    fn text(&self) -> Gathered {
+        self.gatherer.text(Ending::Complete)
+    }
+}
+
+fn check(program: &Program, text: &str, incomplete: bool) {
+    assert_eq!(program.text(), Gathered { text: text.to_owned(), incomplete });
+}
+
+#[test]
+fn messages_are_kept_and_everything_else_is_left_out() {
+    let mut program = Program::new(&rules());
+    program.screen.resize(Size { cols: 20, rows: 30 });
+    program.paint(&["> old", "* old answer", "=="]);
+    program.begin();
+    program.paint(&[
+        "> old",
+        "* old answer",
+        "> ask",
+        "",
+        "* one",
+        "  two",
+        "",
+        "     1 code",
+        "     2",
+        "~ tip",
+        "",
+        "!tool",
+        "  output",
+        "",
+        "  more output",
+        "",
+        "* last",
+        "  3 of them",
+        "~ 1s",
+        "==",
+        "in",
+    ]);
+    check(&program, "one\ntwo\n\ncode\n\nlast\n3 of them", false);
+}
+
+#[test]
+fn rows_that_scroll_by_repainting_are_kept_once_and_in_order() {
+    let mut program = Program::new(&rules());
+    program.paint(&["==", ">"]);
+    program.begin();
+    program.paint(&["> ask", "* 1", "=="]);
+    program.paint(&["> ask", "* 1", "  2", "  3", "=="]);
+    program.paint(&["> ask", "  2", "  3", "  4", "=="]);
+    program.paint(&["> ask", "  3", "  4", "  5 and", "=="]);
+    program.paint(&["> ask", "  4", "  5 and so on", "  6", "=="]);
+    check(&program, "1\n2\n3\n4\n5 and so on\n6", false);
+}
+
+#[test]
+fn frames_that_share_no_row_leave_a_gap_and_say_so() {
+    let mut program = Program::new(&rules());
+    program.paint(&["=="]);
+    program.begin();
+    program.paint(&["* 1", "  2", "  3", "=="]);
+    program.paint(&["  7", "  8", "  9", "=="]);
+    check(&program, "1\n2\n3\n\n[…]\n\n7\n8\n9", true);
+}
+
+#[test]
+fn a_page_of_repetitions_is_not_taken_for_the_page_before_it() {
+    let mut program = Program::new(&rules());
+    program.paint(&["=="]);
+    program.begin();
+    program.paint(&["* def a", "    same", "    same", "  def b", "    same", "=="]);
+    program.paint(&["    same", "  def b", "    same", "    same", "  def c", "=="]);
+    check(&program, "def a\n  same\n  same\ndef b\n  same\n  same\ndef c", false);
+    program.paint(&["  def h", "    same", "    same", "  def i", "    same", "=="]);
+    assert!(program.text().incomplete, "{:?}", program.text());
+}
+
+#[test]
+fn a_view_over_the_transcript_that_closes_again_leaves_no_gap() {
+    let mut program = Program::new(&rules());
+    program.paint(&["=="]);
+    program.begin();
+    program.paint(&["* 1", "  2", "  3", "=="]);
+    program.paint(&["help", "about", "this"]);
+    program.paint(&["* 1", "  2", "  3", "  4", "=="]);
+    check(&program, "1\n2\n3\n4", false);
+}
+
+#[test]
+fn looking_back_with_the_wheel_loses_nothing() {
+    let mut program = Program::new(&rules());
+    program.paint(&["=="]);
+    program.begin();
+    program.paint(&["* 1", "  2", "  3", "  4", "=="]);
+    program.paint(&["  3", "  4", "  5", "  6", "=="]);
+    program.paint(&["* 1", "  2", "  3", "  4", "=="]);
+    check(&program, "1\n2\n3\n4\n5\n6", false);
+    program.paint(&["  4", "  5", "  6", "  7", "=="]);
+    check(&program, "1\n2\n3\n4\n5\n6\n7", false);
+}
+
+#[test]
+fn a_message_that_is_laid_out_anew_stands_once() {
+    let mut program = Program::new(&rules());
+    program.screen.resize(Size { cols: 20, rows: 12 });
+    program.paint(&["=="]);
+    program.begin();
+    program.paint(&["* a", "  b", "  c", "  d", "  e", "  f", "  g", "=="]);
+    program.paint(&["  b", "", "  c", "", "  d", "", "  e", "", "  f", "", "  g", "=="]);
+    check(&program, "a\nb\n\nc\n\nd\n\ne\n\nf\n\ng", false);
+}
+
+#[test]
+fn a_screen_that_has_nothing_of_the_old_one_begins_at_the_last_prompt() {
+    let mut program = Program::new(&rules());
+    program.paint(&["welcome", "=="]);
+    program.begin();
+    program.paint(&["", "> ask", "", "* answer", "=="]);
+    check(&program, "answer", false);
+}
+
+#[test]
+fn lost_bytes_make_the_turn_incomplete() {
+    let mut program = Program::new(&rules());
+    program.paint(&["=="]);
+    program.begin();
+    program.paint(&["* 1", "=="]);
+    program.screen.reset();
+    program.gatherer.gap();
+    program.paint(&["  8", "  9", "=="]);
+    assert!(program.text().incomplete);
+    program.begin();
+    assert!(!program.text().incomplete);
+}
+
+#[test]
+fn after_a_resize_rows_that_left_stay_and_the_rest_is_the_new_frame() {
+    let mut program = Program::new(&rules());
+    program.paint(&["=="]);
+    program.begin();
+    program.paint(&["* 1", "  2", "  a b c", "  d e f", "=="]);
+    program.paint(&["  2", "  a b c", "  d e f", "  g h", "=="]);
+    program.screen.resize(Size { cols: 10, rows: 8 });
+    program.paint(&["  2 ", "  a b", "  c d", "  e f", "  g h", "=="]);
+    check(&program, "1\n2\na b\nc d\ne f\ng h", false);
+}
+
+/// A program on the main screen: rows go by, nothing is repainted.
+fn main_screen(rules: &TextRules) -> Program {
+    Program { screen: Screen::new(SIZE), gatherer: Gatherer::new(rules).unwrap() }
+}
+
+#[test]
+fn an_erased_scrollback_takes_the_rows_anew_from_where_the_past_ends() {
+    let mut program = main_screen(&rules());
+    program.write(b"a\r\nb\r\nc\r\n* old\r\n==\r\n");
+    program.begin();
+    program.write(b"\x1b[1A\x1b[J> ask\r\n* new 1\r\n  2\r\n  3\r\n==\r\n");
+    let all = b"\x1b[2J\x1b[3J\x1b[Ha\r\nb\r\nc\r\n* old\r\n> ask\r\n* new 1\r\n  2\r\n  3\r\n  4\r\n==\r\n";
+    program.write(all);
+    program.write(all);
+    check(&program, "new 1\n2\n3\n4", false);
+}
+
+#[test]
+fn a_repaint_taller_than_the_window_counts_once() {
+    let mut program = main_screen(&rules());
+    program.write(b"==\r\n");
+    program.begin();
+    let painted = |count: usize| {
+        let row = |n: usize| format!("{} {n}\r\n", if n == 1 { "*" } else { " " });
+        (1..=count).map(row).collect::<Vec<_>>().concat() + "=="
+    };
+    program.write(b"\x1b[1A\x1b[J");
+    program.write(painted(8).as_bytes());
+    program.write(("\x1b[2K\x1b[1A".repeat(8) + "\x1b[2K\x1b[G").as_bytes());
+    program.write(painted(10).as_bytes());
+    check(&program, "1\n2\n3\n4\n5\n6\n7\n8\n9\n10", false);
+}
+
+#[test]
+fn a_line_program_is_read_below_its_input_line_and_above_the_next() {
+    let rules = TextRules {
+        begin: Begin::Screen,
+        end_last: vec![Mark { row: "^>".to_owned(), ..Mark::default() }],
+        repeats: true,
+        ..TextRules::default()
+    };
+    let mut program = main_screen(&rules);
+    program.write(b"> ask");
+    program.begin();
+    program.write(b"\r\n1\r\n2\r\n1\r\n2\r\n3\r\n3\r\n12345678901234567890abc\r\n> ");
+    check(&program, "1\n2\n1\n2\n3\n3\n12345678901234567890abc", false);
+    let interrupted = program.gatherer.text(Ending::Interrupted).text;
+    assert_eq!(interrupted, "1\n2\n3\n12345678901234567890abc", "repeats of an interrupted turn");
+}
+
+#[test]
+fn a_pattern_that_does_not_compile_is_refused_with_its_field() {
+    let rules: TextRules = toml::from_str("chrome = ['^ok', '^(']").unwrap();
+    let error = Gatherer::new(&rules).unwrap_err().to_string();
+    assert!(error.starts_with("text.chrome: ") && error.contains("unclosed group"), "{error}");
+}
+
+#[test]
+fn rules_are_written_as_patterns_or_as_tables() {
+    let rules: TextRules = toml::from_str(
+        "message = [{ row = '^\\* ', indent = 2 }]\nuser = ['^> ']\nbegin = 'screen'\n\
+         chrome = [{ row = '^\\* ', look = { dim = false } }]",
+    )
+    .unwrap();
+    assert_eq!(rules.message[0].indent, 2);
+    assert_eq!(rules.chrome[0].look.dim, Some(false));
+    assert_eq!(rules.begin, Begin::Screen);
+    assert!(toml::from_str::<TextRules>("mesage = []").is_err(), "a misspelt field is refused");
+    assert!(toml::from_str::<TextRules>("user = [{ row = '', look = { dimm = true } }]").is_err());
+}
+
+#[test]
+fn the_shipped_rules_compile() {
+    for name in TextRules::preset_names() {
+        let rules = TextRules::preset(name);
+        assert!(rules.is_some_and(|rules| Gatherer::new(&rules).is_ok()), "{name}");
+    }
+    assert_eq!(TextRules::preset("nobody"), None);
+}
+
+/// Bytes that a terminal program might write, and some that none would.
+fn output() -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop_oneof![
+        "[a-z 漢é👩\u{200d}\u{fe0f}🏽]{0,12}".prop_map(String::into_bytes),
+        "\x1b\\[[0-9;?]{0,6}[@-~]".prop_map(String::into_bytes),
+        "\x1b[PX^_\\]][a-z]{0,4}(\x07|\x1b\\\\)?".prop_map(String::into_bytes),
+        Just(b"\r\n".to_vec()),
+        Just(b"\x1b[?2026h".to_vec()),
+        Just(b"\x1b[?2026l".to_vec()),
+        Just(b"\x1b[?1049h".to_vec()),
+        Just(b"\x1b[?1049l".to_vec()),
+        prop::collection::vec(any::<u8>(), 0..6),
+    ];
+    prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn how_the_bytes_are_cut_changes_nothing_on_the_screen(bytes in output(), cols in 1u16..30, rows in 1u16..10) {
+        let size = Size { cols, rows };
+        let (mut whole, mut pieces) = (Screen::new(size), Screen::new(size));
+        whole.feed(&bytes, |_| {});
+        for byte in &bytes {
+            pieces.feed(&[*byte], |_| {});
+        }
+        prop_assert_eq!(shown(&whole), shown(&pieces));
+        prop_assert_eq!(scrolled(&whole), scrolled(&pieces));
+        prop_assert_eq!((whole.epoch(), whole.sync_open()), (pieces.epoch(), pieces.sync_open()));
+    }
+
+    #[test]
+    fn no_bytes_and_no_sizes_stop_the_gatherer(
+        steps in prop::collection::vec((output(), 0u16..40, 0u16..12), 1..8),
+        name in prop::sample::select(TextRules::preset_names().collect::<Vec<_>>()),
+    ) {
+        let mut screen = Screen::new(SIZE);
+        let mut gatherer = Gatherer::new(&TextRules::preset(name).unwrap()).unwrap();
+        gatherer.begin(&screen);
+        for (bytes, cols, rows) in steps {
+            screen.feed(&bytes, |screen| gatherer.frame(screen));
+            screen.resize(Size { cols, rows });
+            gatherer.frame(&screen);
+        }
+        prop_assert!(!gatherer.text(Ending::Interrupted).text.ends_with('\n'));
+    }
+}
