@@ -1,4 +1,5 @@
 //! `turnkeep wrap` in a real terminal: a program behaves as it does without it.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops here")]
 
 mod relay;
 mod terminal;
@@ -157,9 +158,10 @@ fn essence(settings: &rustix::termios::Termios) -> String {
 
 #[test]
 fn the_terminal_gets_its_settings_back() {
-    // (name, environment, what to do when the program runs, exit code, signal)
     type Act = fn(&mut Terminal);
-    let ways: [(&str, &[(&str, &str)], Act, Option<i32>, Option<Signal>); 5] = [
+    /// Its name, the environment, what to do when the program runs, the exit code, the signal.
+    type Way = (&'static str, &'static [(&'static str, &'static str)], Act, Option<i32>, Option<Signal>);
+    let ways: [Way; 5] = [
         ("exit", &[], |terminal| terminal.type_bytes(b"\x04"), Some(0), None),
         ("kill -TERM", &[], |terminal| terminal.signal(Signal::TERM), None, Some(Signal::TERM)),
         ("kill -HUP", &[], |terminal| terminal.signal(Signal::HUP), None, Some(Signal::HUP)),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use turnkeep_client::broker::{Connection, socket_path};
 use turnkeep_server::broker::{BrokerConfig, Outlets, RunningBroker, start};
-use turnkeep_types::broker::{AgentState, GetTurn, Paste, Role, SessionInfo};
+use turnkeep_types::broker::{AgentState, FoundTurn, GetTurn, Paste, Role, SessionInfo};
 use turnkeep_types::{ManualClock, Timestamp};
 
 use crate::terminal::Terminal;
@@ -75,10 +75,9 @@ fn ask(terminal: &mut Terminal, client: &mut Connection, name: &str, number: u32
     session(client, terminal, name, |session| is_ready(session) && session.turns == number)
 }
 
-fn content(client: &mut Connection, session: &SessionInfo, number: u32) -> String {
+fn turn(client: &mut Connection, session: &SessionInfo, number: u32) -> FoundTurn {
     let turn_id = format!("{}:{number}", session.session);
-    let turn = client.turn(GetTurn { turn_id, raw: false }).unwrap();
-    String::from_utf8_lossy(&turn.content).into_owned()
+    client.turn(GetTurn { turn_id, raw: false }).unwrap()
 }
 
 #[test]
@@ -91,7 +90,9 @@ fn turns_reach_the_broker_and_pastes_reach_the_program() {
     session(&mut client, &mut one, "one", is_ready);
     let target = session(&mut client, &mut two, "two", is_ready);
     let source = ask(&mut one, &mut client, "one", 1);
-    assert_eq!(content(&mut client, &source, 1), "a41z\r\n");
+    let found = turn(&mut client, &source, 1);
+    assert_eq!(found.text.as_deref().map(str::trim), Some("a41z"));
+    assert!(found.content.ends_with(b"a41z\r\n"), "{found:?}");
     assert_eq!((source.preset.as_deref(), source.has_turn), (Some("bash"), true));
     assert!(source.child_pid.is_some_and(|pid| pid != source.pid));
     client.capture(&source.session).unwrap();
@@ -124,7 +125,8 @@ fn a_broker_that_comes_late_or_comes_back_gets_every_turn() {
     let found =
         session(&mut second, &mut terminal, "late", |session| is_ready(session) && session.turns == 3);
     for number in 1..=3 {
-        assert_eq!(content(&mut second, &found, number), format!("a{}z\r\n", 40 + number));
+        let text = turn(&mut second, &found, number).text.unwrap();
+        assert_eq!(text.trim(), format!("a{}z", 40 + number));
     }
     terminal.type_bytes(b"exit\r");
     assert!(terminal.finish().1.success());
@@ -138,16 +140,30 @@ fn a_paste_is_framed_only_when_that_is_wanted() {
     let mut client = client(dir.path());
     let mut source = wrap(dir.path(), "source", &[]);
     session(&mut client, &mut source, "source", is_ready);
-    let turn = ask(&mut source, &mut client, "source", 1);
-    client.capture(&turn.session).unwrap();
-    let mut framed = wrap(dir.path(), "framed", &["--bracketed"]);
-    let target = session(&mut client, &mut framed, "framed", is_ready);
-    client.paste(Paste { session: target.session, ..Paste::default() }).unwrap();
-    // A shell that gets a frame shows the text and waits for Enter.
-    framed.until("a41z");
-    framed.type_bytes(b"\x03echo not-$((1))-run\r");
-    let said = framed.until("not-1-run");
-    assert!(!said.contains("command not found"), "{said}");
+    let captured = ask(&mut source, &mut client, "source", 1);
+    client.capture(&captured.session).unwrap();
+    let content = turn(&mut client, &captured, 1).content;
+    let framed = [b"\x1b[200~", &*content, b"\x1b[201~"].concat();
+    // (name, arguments, whether the program asks for frames, what it gets)
+    let cases: [(&str, &[&str], &str, &[u8]); 3] = [
+        ("plain", &[], "h", &content),
+        ("unasked", &["--bracketed"], "l", &content),
+        ("framed", &["--bracketed"], "h", &framed),
+    ];
+    for (name, args, mode, expect) in cases {
+        let count = expect.len();
+        let script = format!(
+            "stty raw -echo; printf '\\033[?2004{mode}ready'; head -c {count} > \"$HOME/came\"; printf done"
+        );
+        let args = [&["--name", name], args, &["--", "sh", "-c", &script]].concat();
+        let env = [("XDG_RUNTIME_DIR", dir.path().to_str().unwrap())];
+        let mut terminal = Terminal::wrap_with(&args, &env);
+        terminal.until("ready");
+        let target = session(&mut client, &mut terminal, name, |_| true);
+        client.paste(Paste { session: target.session, ..Paste::default() }).unwrap();
+        terminal.until("done");
+        assert_eq!(std::fs::read(terminal.home().join("came")).unwrap(), expect, "{name}");
+    }
     broker.stop();
 }
 

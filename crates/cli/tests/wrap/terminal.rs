@@ -11,7 +11,7 @@ use rustix::pty::OpenptFlags;
 use rustix::termios::{LocalModes, Termios, Winsize};
 
 /// The longest that anything here may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) const TURNKEEP: &str = env!("CARGO_BIN_EXE_turnkeep");
 

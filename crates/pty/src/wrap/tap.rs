@@ -17,6 +17,9 @@ const SIGHTS_APART_MAX: usize = 1024;
 /// Things in the queue, of all kinds.
 const SIGHTS_MAX: usize = 64 << 10;
 
+/// How long the looker lets a bunch grow before it takes it. A key and its echo are over by then.
+const BUNCH_PAUSE: Duration = Duration::from_millis(3);
+
 /// Something that the byte path saw.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sight {
@@ -81,6 +84,7 @@ impl Tap {
     /// Adds output of the child.
     pub(super) fn output(&self, now: Duration, bytes: &[u8]) {
         let mut queue = self.queue();
+        let was_empty = queue.sights.is_empty();
         queue.output_bytes += bytes.len();
         let crowded = queue.sights.len() >= SIGHTS_APART_MAX;
         match queue.sights.back_mut() {
@@ -91,20 +95,27 @@ impl Tap {
             _ => queue.sights.push_back((now, Sight::Output(bytes.to_vec()))),
         }
         queue.shed();
-        drop(queue);
-        self.shared.1.notify_one();
+        self.ring(queue, was_empty);
     }
 
     /// Adds anything else.
     pub(super) fn add(&self, now: Duration, sight: Sight) {
         let mut queue = self.queue();
+        let was_empty = queue.sights.is_empty();
         if let Sight::Input(bytes) = &sight {
             queue.input_bytes += bytes.len();
         }
         queue.sights.push_back((now, sight));
         queue.shed();
+        self.ring(queue, was_empty);
+    }
+
+    /// Wakes the looker for the first of a bunch; it takes the others along.
+    fn ring(&self, queue: MutexGuard<'_, Queue>, was_empty: bool) {
         drop(queue);
-        self.shared.1.notify_one();
+        if was_empty {
+            self.shared.1.notify_one();
+        }
     }
 
     /// Says that nothing more will come.
@@ -118,6 +129,12 @@ impl Tap {
         let mut queue = self.queue();
         loop {
             if !queue.sights.is_empty() {
+                if !queue.ended {
+                    drop(queue);
+                    // The byte path is still at it: neither its core nor its lock is wanted now.
+                    std::thread::sleep(BUNCH_PAUSE);
+                    queue = self.queue();
+                }
                 (queue.output_bytes, queue.input_bytes) = (0, 0);
                 return Look::Sights(std::mem::take(&mut queue.sights));
             }
