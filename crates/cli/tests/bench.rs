@@ -14,7 +14,7 @@ fn a_quick_run_fills_the_whole_table_and_leaves_nothing_behind() {
     assert!(output.status.success(), "{errors}");
     let table: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let rows = table["rows"].as_array().unwrap();
-    assert_eq!(rows.len(), 19, "{table:#}");
+    assert_eq!(rows.len(), 20, "{table:#}");
     for row in rows {
         assert!(row["measured"].as_f64().unwrap() > 0.0, "{row}");
         assert!(row["goals"].as_array().unwrap().iter().all(|goal| goal["met"].is_null()), "{row}");
