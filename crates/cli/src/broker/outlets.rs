@@ -27,15 +27,19 @@ struct DesktopClipboard {
     open: Mutex<Option<Box<dyn ClipboardProvider>>>,
 }
 
+impl DesktopClipboard {
+    fn provider(&self) -> Result<Box<dyn ClipboardProvider>, Refusal> {
+        let opened = surroundings().clipboard(self.adapter);
+        Ok(opened.map_err(|error| Refusal::new(Reason::NoClipboard, error.to_string()))?.part)
+    }
+}
+
 impl Clipboard for DesktopClipboard {
     fn write(&self, content: &[u8]) -> Result<(), Refusal> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let mut provider = match open.take() {
             Some(provider) => provider,
-            None => {
-                let opened = surroundings().clipboard(self.adapter);
-                opened.map_err(|error| Refusal::new(Reason::NoClipboard, error.to_string()))?.part
-            }
+            None => self.provider()?,
         };
         let written = provider.write(content);
         written.map_err(|error| Refusal::new(Reason::SinkFailed, error.to_string()))?;
