@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 use turnkeep_client::capture::{CaptureStore, Kept};
 use turnkeep_pty::desktop::{Adapter, ClipboardProvider};
 use turnkeep_server::broker::{Clipboard, Keeper, Outlets};
-use turnkeep_types::broker::FoundTurn;
+use turnkeep_types::broker::{FoundTurn, Reason, Refusal};
 
 use crate::config::Config;
 use crate::desktop::surroundings;
@@ -27,14 +27,22 @@ struct DesktopClipboard {
     open: Mutex<Option<Box<dyn ClipboardProvider>>>,
 }
 
+impl DesktopClipboard {
+    fn provider(&self) -> Result<Box<dyn ClipboardProvider>, Refusal> {
+        let opened = surroundings().clipboard(self.adapter);
+        Ok(opened.map_err(|error| Refusal::new(Reason::NoClipboard, error.to_string()))?.part)
+    }
+}
+
 impl Clipboard for DesktopClipboard {
-    fn write(&self, content: &[u8]) -> Result<(), String> {
+    fn write(&self, content: &[u8]) -> Result<(), Refusal> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let mut provider = match open.take() {
             Some(provider) => provider,
-            None => surroundings().clipboard(self.adapter).map_err(|error| error.to_string())?.part,
+            None => self.provider()?,
         };
-        provider.write(content).map_err(|error| error.to_string())?;
+        let written = provider.write(content);
+        written.map_err(|error| Refusal::new(Reason::SinkFailed, error.to_string()))?;
         // One that failed is not kept: the desktop may have been restarted.
         *open = Some(provider);
         Ok(())

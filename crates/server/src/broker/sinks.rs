@@ -28,8 +28,8 @@ pub trait Sink: Send + Sync {
 
 /// A clipboard, as the desktop's adapters offer it.
 pub trait Clipboard: Send + Sync {
-    /// Makes these bytes what is pasted next. May wait.
-    fn write(&self, content: &[u8]) -> Result<(), String>;
+    /// Makes these bytes what is pasted next. May wait. Refuses with `no_clipboard` where there is none.
+    fn write(&self, content: &[u8]) -> Result<(), Refusal>;
 }
 
 /// A way into the turn store.
@@ -55,8 +55,7 @@ impl Sink for ClipboardSink {
     }
 
     fn deliver(&self, delivery: &Delivery) -> Result<(), Refusal> {
-        let clipboard = self.0.as_ref().ok_or(Reason::NoClipboard)?;
-        clipboard.write(&delivery.bytes).map_err(|why| Refusal::new(Reason::SinkFailed, why))
+        self.0.as_ref().ok_or(Reason::NoClipboard)?.write(&delivery.bytes)
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use turnkeep_server::broker::{Clipboard, Keeper, Outlets};
-use turnkeep_types::broker::{Deliver, FoundTurn, Reason, Reply, Request};
+use turnkeep_types::broker::{Deliver, FoundTurn, Reason, Refusal, Reply, Request};
 
 use crate::support::Harness;
 
@@ -17,7 +17,7 @@ fn to(sink: &str) -> Deliver {
 struct Memo(Mutex<Vec<Vec<u8>>>);
 
 impl Clipboard for Memo {
-    fn write(&self, content: &[u8]) -> Result<(), String> {
+    fn write(&self, content: &[u8]) -> Result<(), Refusal> {
         self.0.lock().unwrap().push(content.to_vec());
         Ok(())
     }
@@ -34,8 +34,8 @@ impl Keeper for Memo {
 struct Stuck(Mutex<std::sync::mpsc::Receiver<()>>);
 
 impl Clipboard for Stuck {
-    fn write(&self, _: &[u8]) -> Result<(), String> {
-        Err(format!("{:?}", self.0.lock().unwrap().recv()))
+    fn write(&self, _: &[u8]) -> Result<(), Refusal> {
+        Err(Refusal::new(Reason::SinkFailed, format!("{:?}", self.0.lock().unwrap().recv())))
     }
 }
 

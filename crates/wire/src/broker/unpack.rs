@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_value_is_passed_over_whole_however_deep() {
-        let deep = [&[0x91; 100_000][..], &[0xc0, 0x07]].concat();
+        let deep = [vec![0x91; 100_000], vec![0xc0, 0x07]].concat();
         let mut unpacker = Unpacker(&deep);
         assert_eq!(unpacker.whole().unwrap().len(), 100_001);
         assert_eq!(unpacker.0, [0x07]);

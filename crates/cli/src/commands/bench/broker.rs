@@ -3,7 +3,7 @@
 //! Turns come from one thread, at the times at which they are due, whatever became of those before; captures
 //! come from another, one at a time, so that what is measured is the broker's time and not the load's.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -93,7 +93,7 @@ async fn one_session(
 }
 
 /// Captures from one session after the other until the load is over.
-fn capture(socket: &PathBuf, over: &AtomicBool) -> Result<Measured> {
+fn capture(socket: &Path, over: &AtomicBool) -> Result<Measured> {
     let mut client = Connection::open(socket, Role::Client, ANSWER_WITHIN)?;
     let begin = Instant::now();
     let mut latencies = Vec::new();
