@@ -51,13 +51,14 @@ def table(figures, rounds):
         cells = [cell(figures[client, figure], figures["Rust", figure]) for figure in FIGURES]
         lines.append(f"| {client} | " + " | ".join(cells) + " |")
     lines.append("")
-    lines.append(f"Medians of {rounds} rounds; must reach {LEAST_PERCENT} % of the Rust client.")
+    lines.append(f"Medians of {rounds} rounds, in percent of the Rust client; must reach {LEAST_PERCENT} %.")
     return "\n".join(lines)
 
 
 def cell(value, rust):
     """A rate and its share of the Rust client's."""
-    return f"{value:,.0f}/s, {100 * value / rust:.0f} %".replace(",", " ")
+    rate = f"{value:,.0f}".replace(",", " ")
+    return f"{rate}/s, {100 * value / rust:.0f} %"
 
 
 def put(document, text):
