@@ -316,3 +316,18 @@ fn up_runs_a_broker_too_and_goes_on_without_one() {
     assert_eq!(server.said["broker"], Value::Null, "without XDG_RUNTIME_DIR");
     assert!(server.terminate().success());
 }
+
+#[test]
+fn doctor_tells_by_which_sign_the_turns_of_a_session_are_told() {
+    let desk = Desk::new(&[]);
+    let mut review = desk.wrapper("aaaa1111", "review");
+    let _tests = desk.wrapper("bbbb2222", "tests");
+    let state = AgentState::Ready;
+    let signal = Some("title".to_owned());
+    review.state(StateChange { session: "aaaa1111".to_owned(), state, since: Timestamp(1), signal }).unwrap();
+    let said = desk.says("doctor");
+    for expect in ["runs; 2 wrapped sessions", "review: turns are told by title", "tests: no prompt seen yet"]
+    {
+        assert!(said.contains(expect), "{said}");
+    }
+}

@@ -1,5 +1,6 @@
 //! `turnkeep doctor`: is this machine, this directory and this server fit for the work?
 
+mod broker;
 mod directory;
 mod machine;
 mod server;
@@ -101,6 +102,7 @@ async fn here(config: &Config) -> Vec<Finding> {
         machine::file_limit(),
     ]);
     findings.extend([directory::log(&dir), directory::torn(&dir)]);
+    findings.extend(broker::sessions());
     findings
 }
 
