@@ -1,0 +1,1 @@
+//! Search over what a reader may see.
