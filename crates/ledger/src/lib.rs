@@ -5,4 +5,23 @@
 //! from a [`View`], which is a world as one reader may see it at one position. Nothing here does I/O,
 //! reads a clock or draws a random number: the edge brings the time and the ids.
 
+pub mod audience;
+pub mod config;
+pub mod cursor;
+pub mod entry;
+pub mod fact;
+pub mod fault;
+pub mod ids;
+pub mod json;
+pub mod principal;
 pub mod search;
+pub mod time;
+pub mod view;
+pub mod world;
+
+pub use audience::{Viewer, can_see};
+pub use config::Config;
+pub use fault::{Code, Fault};
+pub use principal::{Grant, Principal};
+pub use view::View;
+pub use world::World;
