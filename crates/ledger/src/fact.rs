@@ -260,7 +260,9 @@ impl Fact {
     pub fn family(&self) -> Family {
         match self {
             Self::Outcome(outcome) if outcome.leaves_reality_alone() => Family::Audit,
-            Self::Entry(_) | Self::Time(_) | Self::Item(_) | Self::Bundle(_) | Self::Outcome(_) => Family::Reality,
+            Self::Entry(_) | Self::Time(_) | Self::Item(_) | Self::Bundle(_) | Self::Outcome(_) => {
+                Family::Reality
+            }
             Self::Config(_)
             | Self::Forked(_)
             | Self::Person(_)
@@ -275,6 +277,6 @@ impl Fact {
 impl Outcome {
     /// A rejected proposal that came with nothing else.
     pub fn leaves_reality_alone(&self) -> bool {
-        self.rejection.is_some() && self.bundle.is_none() && self.door == Door::Beat && !self.clock_moved
+        self.rejection.is_some() && self.bundle.is_none() && !self.clock_moved
     }
 }

@@ -6,6 +6,7 @@
 //! reads a clock or draws a random number: the edge brings the time and the ids.
 
 pub mod audience;
+pub mod clock;
 pub mod config;
 pub mod cursor;
 pub mod entry;
@@ -13,8 +14,13 @@ pub mod fact;
 pub mod fault;
 pub mod ids;
 pub mod json;
+pub mod log;
+pub mod pocket;
 pub mod principal;
+pub mod projection;
+pub mod record;
 pub mod search;
+pub mod staged;
 pub mod time;
 pub mod view;
 pub mod world;
