@@ -30,7 +30,6 @@ pub(crate) use document::canonical_number;
 pub use error::{BundleError, Conflict, Malformed};
 pub(crate) use evolution::EnumTable;
 use evolution::TypeHistory;
-pub(crate) use json::parse as parse_json;
 pub use json::{JsonFault, parse as parse_json};
 pub use parsed::ParsedBundle;
 use shared_map::SharedMap;
