@@ -260,7 +260,9 @@ impl Fact {
     pub fn family(&self) -> Family {
         match self {
             Self::Outcome(outcome) if outcome.leaves_reality_alone() => Family::Audit,
-            Self::Entry(_) | Self::Time(_) | Self::Item(_) | Self::Bundle(_) | Self::Outcome(_) => Family::Reality,
+            Self::Entry(_) | Self::Time(_) | Self::Item(_) | Self::Bundle(_) | Self::Outcome(_) => {
+                Family::Reality
+            }
             Self::Config(_)
             | Self::Forked(_)
             | Self::Person(_)

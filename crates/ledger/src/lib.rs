@@ -5,15 +5,20 @@
 //! from a [`View`], which is a world as one reader may see it at one position. Nothing here does I/O,
 //! reads a clock or draws a random number: the edge brings the time and the ids.
 
+pub mod acceptance;
 pub mod audience;
 pub mod config;
 pub mod cursor;
+mod draft;
 pub mod entry;
+pub mod envelope;
 pub mod fact;
 pub mod fault;
 pub mod ids;
 pub mod json;
 pub mod principal;
+pub mod proposal;
+pub mod schema;
 pub mod search;
 pub mod time;
 pub mod view;
