@@ -5,11 +5,14 @@
 //! from a [`View`], which is a world as one reader may see it at one position. Nothing here does I/O,
 //! reads a clock or draws a random number: the edge brings the time and the ids.
 
+pub mod acceptance;
 pub mod audience;
 pub mod clock;
 pub mod config;
 pub mod cursor;
+mod draft;
 pub mod entry;
+pub mod envelope;
 pub mod fact;
 pub mod fault;
 pub mod ids;
@@ -19,6 +22,8 @@ pub mod pocket;
 pub mod principal;
 pub mod projection;
 pub mod record;
+pub mod proposal;
+pub mod schema;
 pub mod search;
 pub mod staged;
 pub mod time;
