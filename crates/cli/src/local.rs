@@ -55,7 +55,7 @@ impl Local {
         let token = dir.ensure_token()?;
         let auth = match auth {
             AuthMode::Token => Auth::Token(Token::new(&token)),
-            AuthMode::Off => Auth::Off,
+            AuthMode::Off => Auth::Off(Some(Token::new(&token))),
         };
         let store = open(config, dir)?;
         let serving = turnkeep_server::serve(ServerConfig { auth, ..server }, store.clone()).await;

@@ -6,6 +6,7 @@
 //! reads a clock or draws a random number: the edge brings the time and the ids.
 
 pub mod acceptance;
+pub mod as_of;
 pub mod audience;
 pub mod clock;
 pub mod config;

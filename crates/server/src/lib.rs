@@ -17,13 +17,17 @@ pub mod error;
 mod fs_tree;
 pub mod handle;
 pub mod http;
+mod ledger;
+mod mcp;
 mod memory;
 mod metrics;
 mod nesting;
+mod principal;
 pub mod run;
 mod shared;
 mod tcp;
 pub mod tls;
+mod tool_rate;
 
 pub use auth::{Auth, Token};
 pub use config::{ServerConfig, Timeouts, TlsFiles};

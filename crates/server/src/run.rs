@@ -125,7 +125,7 @@ impl Running {
         let config = &self.shared.config;
         let scheme = if config.tls.is_some() { "https" } else { "http" };
         let token = match &config.auth {
-            Auth::Off => String::new(),
+            Auth::Off(_) => String::new(),
             Auth::Token(token) => format!("?token={}", percent_encode(token.reveal())),
         };
         format!("{scheme}://{}/{token}", self.shared.http_addr)

@@ -88,7 +88,7 @@ pub(super) struct Connection<S> {
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     pub(super) fn new(stream: S, tcp: Arc<Tcp>) -> Self {
         let config = &tcp.shared.config;
-        let phase = if matches!(config.auth, Auth::Off) { Phase::Open } else { Phase::Greeting };
+        let phase = if config.auth.is_off() { Phase::Open } else { Phase::Greeting };
         Self {
             session_id: tcp.next_session(),
             stream,
