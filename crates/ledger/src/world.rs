@@ -11,7 +11,7 @@ use crate::config::{Config, People};
 use crate::entry::{AuthorClass, Entry};
 use crate::fact::{BundleCommit, ClockState, Epoch, Fact, Fork, Note, Outcome, PocketItem, Scene, Token};
 use crate::ids::{BundleId, EntryId, ItemId, TokenId};
-use crate::search::{ClassId, Document, Index};
+use crate::search::{ClassId, Document, Index, date_words};
 use crate::view::View;
 
 /// A bundle and where its entries are.
@@ -113,7 +113,7 @@ impl World {
             label: &entry.label,
             text: &entry.text,
             time: entry.time.unix_ms(),
-            date: &entry.time.date_words(&self.clock.timezone),
+            date: &date_words(entry.time.date(&self.clock.timezone)),
         });
         self.entry_numbers.insert(entry.id, number);
         self.class_of.push(class);
