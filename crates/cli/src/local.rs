@@ -58,7 +58,8 @@ impl Local {
             AuthMode::Off => Auth::Off,
         };
         let store = open(config, dir)?;
-        let serving = turnkeep_server::serve(ServerConfig { auth, ..server }, store.clone()).await;
+        let serving =
+            turnkeep_server::serve(ServerConfig { auth, ..server }, store.clone(), Arc::new(WallClock)).await;
         match serving {
             Ok(running) => Ok(Self { running, store, token, _lock: lock }),
             Err(error) => {

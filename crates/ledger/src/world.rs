@@ -53,6 +53,7 @@ pub struct World {
     item_numbers: HashMap<ItemId, u32>,
     outcomes: HashMap<Arc<str>, Arc<Outcome>>,
     tokens: HashMap<TokenId, Token>,
+    secrets: HashMap<[u8; 32], TokenId>,
     scenes: Vec<Scene>,
     notes: Vec<Note>,
     epoch: Option<Epoch>,
@@ -78,6 +79,7 @@ impl World {
             item_numbers: HashMap::new(),
             outcomes: HashMap::new(),
             tokens: HashMap::new(),
+            secrets: HashMap::new(),
             scenes: Vec::new(),
             notes: Vec::new(),
             epoch: None,
@@ -95,7 +97,7 @@ impl World {
             Fact::Config(config) => self.config = *config,
             Fact::Forked(fork) => self.forked = Some(fork),
             Fact::Person(person) => self.people.add(person),
-            Fact::Token(token) => drop(self.tokens.insert(token.id, token)),
+            Fact::Token(token) => self.give(token),
             Fact::Revoked(token) => drop(self.tokens.remove(&token)),
             Fact::Line(_) => {}
             Fact::Scene(scene) => self.scenes.push(scene),
@@ -129,6 +131,11 @@ impl World {
     fn close_bundle(&mut self, commit: BundleCommit) {
         let first = self.position().saturating_sub(commit.entries);
         self.bundles.insert(commit.id, Bundle { commit, first });
+    }
+
+    fn give(&mut self, token: Token) {
+        self.secrets.insert(token.secret, token.id);
+        self.tokens.insert(token.id, token);
     }
 
     fn remember(&mut self, outcome: Outcome) {
@@ -171,6 +178,11 @@ impl World {
     /// The token of this id.
     pub fn token(&self, id: TokenId) -> Option<&Token> {
         self.tokens.get(&id)
+    }
+
+    /// The token whose secret has this hash.
+    pub fn token_of_secret(&self, secret: &[u8; 32]) -> Option<&Token> {
+        self.tokens.get(self.secrets.get(secret)?)
     }
 
     /// The attached writer's present life.

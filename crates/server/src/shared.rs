@@ -13,6 +13,7 @@ use crate::connections::Connections;
 use crate::convert::Policy;
 use crate::error::ApiError;
 use crate::handle::StoreHandle;
+use crate::ledger::Worlds;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 
@@ -20,6 +21,8 @@ use crate::metrics::Metrics;
 pub(crate) struct Shared {
     /// The store.
     pub(crate) store: StoreHandle,
+    /// The worlds.
+    pub(crate) worlds: Worlds,
     /// As the server was told at start.
     pub(crate) config: ServerConfig,
     /// What is held against requests before they become commands.
