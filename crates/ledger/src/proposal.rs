@@ -11,9 +11,6 @@ use crate::fault::Fault;
 use crate::ids::{EntryId, ItemId, Name};
 use crate::time::WorldTime;
 
-#[cfg(test)]
-mod tests;
-
 /// An accepted bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
