@@ -6,3 +6,4 @@
 //! reads a clock or draws a random number: the edge brings the time and the ids.
 
 pub mod search;
+pub mod teamworld;
