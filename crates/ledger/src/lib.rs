@@ -38,3 +38,4 @@ pub use fault::{Code, Fault};
 pub use principal::{Grant, Principal, Sight};
 pub use view::View;
 pub use world::World;
+pub mod teamworld;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::query::Wanted;
+use super::query::{Wanted, Wish};
 use super::words::words;
 
 /// A longer text is shown in part.
@@ -30,10 +30,10 @@ pub fn excerpt(text: &str, query: &str) -> Range<usize> {
     around(text, kernel)
 }
 
-fn matches(text: &str, terms: &[String]) -> Vec<Match> {
+fn matches(text: &str, terms: &[Wish]) -> Vec<Match> {
     let mut found = Vec::new();
     words(text, |word| {
-        if let Some(what) = terms.iter().position(|term| term == word.term) {
+        if let Some(what) = terms.iter().position(|wish| wish.term == word.term) {
             found.push(Match { place: word.place.clone(), what });
         }
     });
