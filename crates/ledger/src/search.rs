@@ -21,6 +21,7 @@ mod excerpt;
 mod fold;
 mod index;
 mod lexicon;
+mod naming;
 mod postings;
 mod query;
 mod rank;
@@ -37,6 +38,7 @@ use std::borrow::Cow;
 pub use checkpoint::CheckpointError;
 pub use excerpt::{EXCERPT_BYTES_MAX, excerpt};
 pub use index::Index;
+pub use naming::{excerpt_naming, mention};
 pub use rank::{NEIGHBOUR, RERANKED, SESSION};
 pub use surroundings::{REACH_MILLIS, SESSION_STEPS};
 

@@ -10,8 +10,13 @@ use crate::audience::{Classes, Viewer};
 use crate::config::{Config, People};
 use crate::entry::{AuthorClass, Entry};
 use crate::fact::{BundleCommit, ClockState, Epoch, Fact, Fork, Note, Outcome, PocketItem, Scene, Token};
+<<<<<<< HEAD
 use crate::ids::{BundleId, EntryId, ItemId, TokenId};
 use crate::search::{ClassId, Document, Index, date_words};
+=======
+use crate::ids::{BundleId, EntryId, ItemId, Name, TokenId};
+use crate::search::{ClassId, Document, Index};
+>>>>>>> packs
 use crate::view::View;
 
 /// A bundle and where its entries are.
@@ -47,6 +52,7 @@ pub struct World {
     class_of: Vec<ClassId>,
     classes: Classes,
     index: Index,
+    authored: HashMap<Name, Vec<u32>>,
     entry_numbers: HashMap<EntryId, u32>,
     bundles: HashMap<BundleId, Bundle>,
     items: Vec<Pocketed>,
@@ -73,6 +79,7 @@ impl World {
             class_of: Vec::new(),
             classes: Classes::default(),
             index: Index::default(),
+            authored: HashMap::new(),
             entry_numbers: HashMap::new(),
             bundles: HashMap::new(),
             items: Vec::new(),
@@ -117,6 +124,7 @@ impl World {
             time: entry.time.unix_ms(),
             date: &date_words(entry.time.date(&self.clock.timezone)),
         });
+        self.authored.entry(entry.author.id.clone()).or_default().push(number);
         self.entry_numbers.insert(entry.id, number);
         self.class_of.push(class);
         self.entries.push(entry);
@@ -208,6 +216,11 @@ impl World {
 
     pub(crate) fn number_of(&self, id: EntryId) -> Option<u32> {
         self.entry_numbers.get(&id).copied()
+    }
+
+    /// The entries of an author, ascending, whoever may see them.
+    pub(crate) fn authored_by(&self, id: &str) -> &[u32] {
+        self.authored.get(id).map_or(&[], Vec::as_slice)
     }
 
     pub(crate) fn bundle(&self, id: BundleId) -> Option<&Bundle> {
