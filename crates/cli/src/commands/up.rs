@@ -49,6 +49,9 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     };
     let noted = dir.leave_note(&note);
     let broker = broker_beside(&config, args.broker);
+    if let Some(broker) = &broker {
+        local.show_terminals(broker);
+    }
     let told = noted.and_then(|()| announce(&local, broker.as_ref(), &config, &dir, app));
     if told.is_ok() {
         either(&mut interrupt, &mut terminate).await;
