@@ -11,13 +11,13 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::termios::{OptionalActions, QueueSelector, Termios};
 use serde_json::json;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 use turnkeep_client::broker::AsyncConnection;
 use turnkeep_types::broker::{Paint, Role, ServerMessage, Shown};
 
 use super::App;
 use crate::broker::{ANSWER_WITHIN, connect, explained, name, socket};
+use crate::ending::Ending;
 
 /// Puts a terminal back into a state in which a person can work, whatever was shown on it.
 const LEAVE: &[u8] =
@@ -65,9 +65,7 @@ enum How {
 }
 
 async fn follow(broker: &mut AsyncConnection, keyboard: Option<&Keyboard>, app: &mut App) -> Result<How> {
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for signals")?;
-    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for signals")?;
-    let mut hang_up = signal(SignalKind::hangup()).context("cannot listen for signals")?;
+    let mut ending = Ending::listen()?;
     let never = Notify::new();
     let left = keyboard.map_or(&never, |keyboard| &keyboard.left);
     loop {
@@ -78,9 +76,7 @@ async fn follow(broker: &mut AsyncConnection, keyboard: Option<&Keyboard>, app: 
                 _ => {}
             },
             () = left.notified() => return Ok(How::Left),
-            _ = interrupt.recv() => return Ok(How::Left),
-            _ = terminate.recv() => return Ok(How::Left),
-            _ = hang_up.recv() => return Ok(How::Left),
+            () = ending.asked() => return Ok(How::Left),
         }
     }
 }

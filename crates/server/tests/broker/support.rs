@@ -141,7 +141,7 @@ impl Peer {
                 }
                 Some(ServerMessage::Inject(inject)) => self.early.push(inject.content),
                 Some(unasked @ (ServerMessage::Show { .. } | ServerMessage::Screen(_))) => {
-                    self.told.push(unasked)
+                    self.told.push(unasked);
                 }
                 other => panic!("not the answer to {asked}: {other:?}"),
             }

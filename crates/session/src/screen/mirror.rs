@@ -10,8 +10,9 @@
 
 use super::Size;
 
-/// The largest window that is mirrored, in either direction.
-const SIDE_MAX: u16 = 1000;
+/// The largest window that is mirrored, in either direction: a repaint of it, with colours of its own in
+/// every cell, still fits in a message of the broker.
+const SIDE_MAX: u16 = 500;
 
 /// Ends what is half through and puts a terminal into the state in which a repaint begins: the main
 /// screen, empty, without margins, with the ordinary character sets and modes.
@@ -78,7 +79,7 @@ impl Mirror {
             // Controls of one character are not known to every terminal.
             match c {
                 '\u{80}'..='\u{9f}' => {
-                    bytes.extend([0x1b, u8::try_from(u32::from(c)).unwrap_or_default() - 0x40])
+                    bytes.extend([0x1b, u8::try_from(u32::from(c)).unwrap_or_default() - 0x40]);
                 }
                 _ => bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
             }
