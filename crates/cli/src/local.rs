@@ -6,6 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::Result;
 use turnkeep_journal::{DataDirLock, FileStorage, LockError, TornTail};
+use turnkeep_server::broker::RunningBroker;
 use turnkeep_server::{Auth, Running, ServeError, ServerConfig, TlsFiles, Token};
 use turnkeep_store::{Options, Store};
 use turnkeep_types::{Clock, Timestamp};
@@ -75,6 +76,11 @@ impl Local {
 
     pub(crate) fn tcp_addr(&self) -> SocketAddr {
         self.running.tcp_addr()
+    }
+
+    /// Lets the owner watch the broker's terminals over HTTP.
+    pub(crate) fn show_terminals(&self, broker: &RunningBroker) {
+        self.running.show_terminals(broker.terminals());
     }
 
     pub(crate) fn token(&self) -> &str {

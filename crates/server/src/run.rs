@@ -5,7 +5,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::Semaphore;
@@ -16,6 +16,7 @@ use turnkeep_types::Clock;
 use turnkeep_wire::percent_encode;
 
 use crate::auth::{Auth, Gate};
+use crate::broker::Terminals;
 use crate::config::{ConfigError, ServerConfig};
 use crate::connections::{self, Connections};
 use crate::convert::Policy;
@@ -113,7 +114,12 @@ pub(crate) fn share(
         connections,
         memory,
         exports: Arc::new(Semaphore::new(http::EXPORTS_MAX)),
+<<<<<<< HEAD
         tasks,
+=======
+        terminals: OnceLock::new(),
+        tasks: TaskTracker::new(),
+>>>>>>> capture
         stopping: CancellationToken::new(),
         abandoned: CancellationToken::new(),
         tcp_addr,
@@ -152,6 +158,13 @@ impl Running {
             Auth::Token(token) => format!("?token={}", percent_encode(token.reveal())),
         };
         format!("{scheme}://{}/{token}", self.shared.http_addr)
+    }
+
+    /// Lets the owner watch these terminals over HTTP, if it listens on loopback. The first ones stay.
+    pub fn show_terminals(&self, terminals: Terminals) {
+        if self.shared.terminals.set(terminals).is_err() {
+            tracing::warn!("the terminals of another broker are shown already");
+        }
     }
 
     /// Stops: accepts nothing more, lets requests under way finish within the grace, then abandons them.

@@ -1,13 +1,14 @@
 //! What every connection of both surfaces sees: the store, the rules and the counters.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::auth::Gate;
+use crate::broker::Terminals;
 use crate::config::ServerConfig;
 use crate::connections::Connections;
 use crate::convert::Policy;
@@ -37,6 +38,8 @@ pub(crate) struct Shared {
     pub(crate) memory: Memory,
     /// Places for exports.
     pub(crate) exports: Arc<Semaphore>,
+    /// The terminals of the broker beside, once there is one.
+    pub(crate) terminals: OnceLock<Terminals>,
     /// Every task that serves a connection or feeds a response; joined at shutdown.
     pub(crate) tasks: TaskTracker,
     /// Cancelled when the server is to stop: finish what is under way, begin nothing.
