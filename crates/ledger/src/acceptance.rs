@@ -9,8 +9,6 @@
 mod entry;
 mod pocket;
 mod prose;
-#[cfg(test)]
-mod tests;
 
 use serde_json::Value;
 

@@ -31,6 +31,9 @@ use crate::time::WorldTime;
 use crate::view::View;
 use crate::world::World;
 
+#[cfg(test)]
+mod tests;
+
 /// What the engine of a bundle without a proposal is called.
 const ENGINE: &str = "turnkeep";
 

@@ -15,9 +15,6 @@ use crate::ids::OPERATOR;
 use crate::json::{self, Node};
 use crate::time::{WorldTime, Zone};
 
-#[cfg(test)]
-mod tests;
-
 /// The characters of a request id.
 pub const REQUEST_ID_CHARACTERS_MAX: usize = 200;
 /// The bytes of what the operator says at once.

@@ -6,7 +6,7 @@
 
 use bytes::Bytes;
 use turnkeep_store::{
-    Append, AppendPart, Command, CreateContext, Key, Labels, NewBlob, NewTurn, ReadError, Store,
+    Append, AppendPart, Appended, Command, CreateContext, Key, Labels, NewBlob, NewTurn, ReadError, Store,
 };
 use turnkeep_types::{ContextId, TurnId};
 
@@ -144,23 +144,50 @@ impl Place {
         (!parts.is_empty()).then_some(Command::Append(Append { parts, key: None, strict: false }))
     }
 
-    /// Reads what was appended since, in the order audit, reality, derived; `take` gets each fact with its turn.
-    pub fn catch_up(&mut self, store: &Store, mut take: impl FnMut(TurnId, Fact)) -> Result<(), LoadError> {
-        for family in [Family::Audit, Family::Reality, Family::Derived] {
-            let stretch = &mut self.families[family.index()];
-            loop {
-                let turns = store.range(stretch.context, stretch.turns, PAGE_TURNS)?;
-                let Some(last) = turns.last() else { break };
-                let last = (last.id, last.depth + 1);
-                for turn in turns {
-                    let payload = store.payload(&turn)?;
-                    let fact = record::decode(&turn.declared, &payload.raw()?);
-                    take(turn.id, fact.map_err(|error| LoadError::Record { turn: turn.id, error })?);
-                }
-                (stretch.head, stretch.turns) = (Some(last.0), last.1);
+    /// Notes what an append of ours added.
+    pub fn advance(&mut self, appended: &Appended) {
+        for row in &appended.turns {
+            if let Some(stretch) = self.families.iter_mut().find(|stretch| stretch.context == row.context) {
+                (stretch.head, stretch.turns) = (Some(row.turn), row.depth + 1);
             }
         }
+    }
+
+    /// Passes over what is there: the caller has taken it over already.
+    pub fn skip(&mut self, store: &Store) -> Result<(), LoadError> {
+        for stretch in &mut self.families {
+            let context = store.context(stretch.context)?;
+            (stretch.head, stretch.turns) =
+                (context.head, context.head.map_or(0, |_| context.head_depth + 1));
+        }
         Ok(())
+    }
+
+    /// Reads reality from its beginning.
+    pub fn reality(mut self, store: &Store, take: impl FnMut(TurnId, Fact)) -> Result<(), LoadError> {
+        let [reality, ..] = &mut self.families;
+        reality.catch_up(store, take)
+    }
+
+    /// Reads what was appended since, in the order audit, reality, derived; `take` gets each fact with its turn.
+    pub fn catch_up(&mut self, store: &Store, mut take: impl FnMut(TurnId, Fact)) -> Result<(), LoadError> {
+        let [reality, audit, derived] = &mut self.families;
+        [audit, reality, derived].into_iter().try_for_each(|stretch| stretch.catch_up(store, &mut take))
+    }
+}
+
+impl Stretch {
+    fn catch_up(&mut self, store: &Store, mut take: impl FnMut(TurnId, Fact)) -> Result<(), LoadError> {
+        loop {
+            let turns = store.range(self.context, self.turns, PAGE_TURNS)?;
+            let Some(last) = turns.last().map(|last| (last.id, last.depth + 1)) else { return Ok(()) };
+            for turn in turns {
+                let payload = store.payload(&turn)?;
+                let fact = record::decode(&turn.declared, &payload.raw()?);
+                take(turn.id, fact.map_err(|error| LoadError::Record { turn: turn.id, error })?);
+            }
+            (self.head, self.turns) = (Some(last.0), last.1);
+        }
     }
 }
 

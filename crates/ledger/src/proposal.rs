@@ -10,9 +10,6 @@ use crate::fact::{BundleCommit, ItemKind, PocketItem, ProposedBy, Span};
 use crate::ids::{EntryId, ItemId, Name};
 use crate::time::WorldTime;
 
-#[cfg(test)]
-mod tests;
-
 /// An accepted bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {

@@ -8,9 +8,9 @@
 //! how classes are numbered, or on how the visible entries are divided among them.
 //!
 //! The rank of an entry is the sum over the query's terms, in query order, of
-//! `idf * tf * (K1 + 1) / (tf + K1 * (1 - B + B * length / average))`, plus [`NEIGHBOUR`] of the same sum
-//! of the visible entry before it and of the one after it, when they are at most half an hour of world
-//! time away. The best [`RERANKED`] of these then get [`SESSION`] of the weight of all terms that their
+//! `idf * tf * (K1 + 1) / (tf + K1 * (1 - B + B * length / average))`, plus [`NEIGHBOUR`] of what the same
+//! sum of the visible entry before it, and of the one after it, owes to terms that it has not itself, when
+//! they are at most half an hour of world time away. The best [`RERANKED`] of these then get [`SESSION`] of the weight of all terms that their
 //! surroundings speak of. Ties go to the later entry. Author, window and phrases filter what may be a
 //! hit; they do not change the figures, and a neighbour need not pass them.
 //!
@@ -21,6 +21,7 @@ mod excerpt;
 mod fold;
 mod index;
 mod lexicon;
+mod naming;
 mod postings;
 mod query;
 mod rank;
@@ -37,6 +38,7 @@ use std::borrow::Cow;
 pub use checkpoint::CheckpointError;
 pub use excerpt::{EXCERPT_BYTES_MAX, excerpt};
 pub use index::Index;
+pub use naming::{excerpt_naming, mention};
 pub use rank::{NEIGHBOUR, RERANKED, SESSION};
 pub use surroundings::{REACH_MILLIS, SESSION_STEPS};
 

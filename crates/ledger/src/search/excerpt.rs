@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::query::Wanted;
+use super::query::{Wanted, Wish};
 use super::words::words;
 
 /// A longer text is shown in part.
@@ -30,10 +30,10 @@ pub fn excerpt(text: &str, query: &str) -> Range<usize> {
     around(text, kernel)
 }
 
-fn matches(text: &str, terms: &[String]) -> Vec<Match> {
+fn matches(text: &str, terms: &[Wish]) -> Vec<Match> {
     let mut found = Vec::new();
     words(text, |word| {
-        if let Some(what) = terms.iter().position(|term| term == word.term) {
+        if let Some(what) = terms.iter().position(|wish| wish.term == word.term) {
             found.push(Match { place: word.place.clone(), what });
         }
     });
@@ -67,7 +67,7 @@ fn densest(matches: &[Match]) -> Option<Range<usize>> {
 }
 
 /// As much of the text as may be shown, with the kernel in the middle.
-fn around(text: &str, kernel: Range<usize>) -> Range<usize> {
+pub(super) fn around(text: &str, kernel: Range<usize>) -> Range<usize> {
     let spare = EXCERPT_BYTES_MAX.saturating_sub(kernel.len());
     let start = kernel.start.saturating_sub(spare / 2).min(text.len() - EXCERPT_BYTES_MAX);
     let start = text.ceil_char_boundary(start).min(text.len());

@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::index::Index;
-use super::query::{Wanted, certain_terms};
+use super::query::{Wanted, Wish, certain_terms};
 use super::scratch::Scratch;
 use super::surroundings::View;
 use super::{Hit, Query, Scope, Texts, Window};
@@ -51,7 +51,7 @@ impl Index {
         if wanted.terms.is_empty() {
             return newest(&view, &filter, &wanted.phrases, query.limit, texts);
         }
-        let terms = Term::all(&view, &wanted.terms);
+        let terms = Term::all(&view, &wanted);
         if !wanted.phrases.is_empty() {
             let found = with_phrases(&view, &filter, &wanted.phrases, texts)?;
             return Ok(self.scored(&view, &terms, query.limit, |scores| scores.exactly(&found)));
@@ -174,15 +174,23 @@ struct Term {
 }
 
 impl Term {
-    /// Those that occur, in query order; of too many the rarest.
-    fn all(view: &View<'_>, wanted: &[String]) -> Vec<Self> {
-        let known = wanted.iter().filter_map(|term| view.index.terms.find(term));
-        let mut found: Vec<(u64, usize, u32)> = known
-            .map(|number| (view.frequency(number), number))
-            .filter(|(frequency, _)| *frequency > 0)
-            .enumerate()
-            .map(|(place, (frequency, number))| (frequency, place, number))
-            .collect();
+    /// Those that occur, in query order; of too many the rarest. The parts of an identifier that occurs
+    /// as a whole say nothing more, and are left out.
+    fn all(view: &View<'_>, wanted: &Wanted<'_>) -> Vec<Self> {
+        let look_up = |wish: &Wish| {
+            let number = view.index.terms.find(&wish.term)?;
+            Some((view.frequency(number), number)).filter(|(frequency, _)| *frequency > 0)
+        };
+        let known: Vec<Option<(u64, u32)>> = wanted.terms.iter().map(look_up).collect();
+        let mut found: Vec<(u64, usize, u32)> = Vec::new();
+        for (place, (wish, known_as)) in wanted.terms.iter().zip(&known).enumerate() {
+            match known_as {
+                Some((frequency, number)) if !wish.is_said_by(|whole| known[whole].is_some()) => {
+                    found.push((*frequency, place, *number));
+                }
+                _ => {}
+            }
+        }
         if found.len() > TERMS_MAX {
             found.sort_unstable();
             found.truncate(TERMS_MAX);
@@ -256,17 +264,35 @@ struct Scores<'a> {
 }
 
 impl Scores<'_> {
-    /// Its own score.
-    #[inline]
-    fn own(&self, entry: Option<u32>) -> f32 {
-        entry.map_or(0.0, |entry| self.scratch.slot(entry).score)
-    }
-
-    /// With the parts of its neighbours.
+    /// With what its neighbours lend it.
     #[inline]
     fn joint(&self, entry: u32, before: Option<u32>, after: Option<u32>) -> Hit {
-        let score = self.own(Some(entry)) + NEIGHBOUR * (self.own(before) + self.own(after));
-        Hit { entry, score }
+        let slot = self.scratch.slot(entry);
+        let lent = |neighbour| self.lent(neighbour, slot.terms);
+        Hit { entry, score: slot.score + NEIGHBOUR * (lent(before) + lent(after)) }
+    }
+
+    /// The share of a neighbour's score that is due, by weight, to terms which are not among these.
+    #[inline]
+    fn lent(&self, neighbour: Option<u32>, terms: u32) -> f32 {
+        let Some(neighbour) = neighbour else { return 0.0 };
+        let slot = self.scratch.slot(neighbour);
+        match slot.terms & !terms {
+            0 => 0.0,
+            all if all == slot.terms => slot.score,
+            some => slot.score * (self.weight(some) / self.weight(slot.terms)),
+        }
+    }
+
+    /// The weight of all these terms.
+    #[inline]
+    fn weight(&self, terms: u32) -> f32 {
+        let (mut rest, mut sum) = (terms, 0.0);
+        while let Some(term) = self.terms.get(rest.trailing_zeros() as usize) {
+            sum += term.weight;
+            rest &= rest - 1;
+        }
+        sum
     }
 
     /// Exactly these entries, in order.
@@ -313,7 +339,7 @@ impl Scores<'_> {
     fn floor(&self, filter: &Filter, count: usize) -> f32 {
         let mut best = Best::new(count);
         for entry in self.scratch.touched.iter().copied() {
-            let hit = Hit { entry, score: self.own(Some(entry)) };
+            let hit = Hit { entry, score: self.scratch.slot(entry).score };
             if best.wants(hit) && filter.passes(self.view, entry) {
                 best.offer(hit);
             }
@@ -325,9 +351,7 @@ impl Scores<'_> {
     fn rerank(&self, hits: &mut [Hit]) {
         let first = hits.len().min(RERANKED);
         for hit in &mut hits[..first] {
-            let around = self.view.terms_around(hit.entry, self.scratch);
-            let said = self.terms.iter().filter(|term| around & term.bit != 0);
-            hit.score += SESSION * said.map(|term| term.weight).sum::<f32>();
+            hit.score += SESSION * self.weight(self.view.terms_around(hit.entry, self.scratch));
         }
         sort(&mut hits[..first]);
     }

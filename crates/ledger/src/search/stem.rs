@@ -10,11 +10,11 @@ const STOP: &[&str] = &[
     "couldnt", "did", "didnt", "do", "does", "doesnt", "doing", "dont", "each", "for", "from", "had",
     "hadnt", "has", "hasnt", "have", "havent", "having", "he", "her", "here", "hers", "him", "his", "how",
     "i", "if", "im", "in", "into", "is", "isnt", "it", "its", "ive", "just", "me", "more", "most", "my",
-    "no", "nor", "not", "of", "on", "only", "or", "other", "our", "ours", "out", "over", "own", "shall",
-    "she", "should", "shouldnt", "so", "some", "such", "than", "that", "thats", "the", "their", "theirs",
-    "them", "then", "there", "these", "they", "this", "those", "through", "to", "too", "very", "was",
-    "wasnt", "we", "were", "werent", "what", "when", "where", "which", "while", "who", "whom", "whose",
-    "why", "will", "with", "wont", "would", "wouldnt", "you", "your", "yours",
+    "no", "nor", "not", "now", "of", "on", "only", "or", "other", "our", "ours", "out", "over", "own",
+    "shall", "she", "should", "shouldnt", "so", "some", "such", "than", "that", "thats", "the", "their",
+    "theirs", "them", "then", "there", "these", "they", "this", "those", "through", "to", "too", "very",
+    "was", "wasnt", "we", "were", "werent", "what", "when", "where", "which", "while", "who", "whom",
+    "whose", "why", "will", "with", "wont", "would", "wouldnt", "you", "your", "yours",
 ];
 
 /// Shorter words are left as they are.

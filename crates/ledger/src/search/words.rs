@@ -3,7 +3,8 @@
 //! A run of letters, digits and joiners is an identifier: `src/pay/refund.rs` gives the whole, each
 //! segment between slashes that has parts of its own (`refund.rs`), and the parts `src`, `pay`, `refund`,
 //! `rs`; `parseHeader` gives the whole, `parse` and `header`. Parts are stemmed, wholes are not. Scripts
-//! without spaces give each pair of neighbouring characters. Stop words give nothing.
+//! without spaces give each pair of neighbouring characters. Stop words give nothing, and letters that are
+//! only hyphenated, as in `well-known`, have no whole: people write them either way.
 //!
 //! Invariant: a part that lies strictly inside a piece of a text, with a character on both sides, is a
 //! part of the whole text too, with the same terms. Phrases rely on it.
@@ -72,6 +73,12 @@ fn is_joiner(char: char) -> bool {
     kind(char) == Kind::Joiner
 }
 
+/// Whether joined words are more than hyphenated ones.
+fn is_identifier(run: &str) -> bool {
+    run.contains(is_joiner)
+        && run.contains(|char: char| char != '-' && (is_joiner(char) || char.is_numeric()))
+}
+
 impl<F: FnMut(&Word<'_>)> Scanner<'_, F> {
     /// A character of a script without spaces: a word together with the next one, or alone if it is alone.
     fn dense(&mut self, at: usize, char: char, after_dense: bool) {
@@ -87,7 +94,7 @@ impl<F: FnMut(&Word<'_>)> Scanner<'_, F> {
     fn run(&mut self, run: Range<usize>) {
         if self.text[run.clone()].contains(is_joiner) {
             let whole = self.trimmed(run.clone());
-            if self.text[whole.clone()].contains(is_joiner) {
+            if is_identifier(&self.text[whole.clone()]) {
                 self.emit(whole.clone(), whole.clone(), Role::Whole);
                 if self.text[whole.clone()].contains('/') {
                     self.segments(whole);
@@ -117,7 +124,7 @@ impl<F: FnMut(&Word<'_>)> Scanner<'_, F> {
         let ends: Vec<usize> = ends.chain([whole.end]).collect();
         for end in ends {
             let segment = self.trimmed(start..end);
-            if self.text[segment.clone()].contains(is_joiner) {
+            if is_identifier(&self.text[segment.clone()]) {
                 self.emit(segment.clone(), segment, Role::Whole);
             }
             start = end + 1;
@@ -198,6 +205,7 @@ mod tests {
             ("15:00", "15:00 15 00"),
             ("--- ... -", ""),
             ("-x- _y_", "x y"),
+            ("a well-known well_known", "well known well_known well known"),
             ("a@b.example", "a@b.example b exampl"),
             ("東京都へ", "東京 京都 都へ"),
             ("a東b", "東 b"),

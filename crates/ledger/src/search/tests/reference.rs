@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::super::query::Wanted;
+use super::super::query::{Wanted, Wish};
 use super::super::words::{Role, words};
 use super::super::{NEIGHBOUR, REACH_MILLIS, RERANKED, SESSION, SESSION_STEPS, Window};
 
@@ -62,8 +62,17 @@ pub(super) fn search(visible: &[&Owned], asked: &Asked) -> Vec<(usize, u32)> {
     let near = |one: usize, other: usize| visible[one].time.abs_diff(visible[other].time) <= REACH_MILLIS;
     let before = |place: usize| place.checked_sub(1).filter(|other| near(*other, place));
     let after = |place: usize| Some(place + 1).filter(|other| *other < visible.len() && near(place, *other));
-    let part = |place: Option<usize>| place.map_or(0.0, |place| own[place]);
-    let joint = |place: usize| own[place] + NEIGHBOUR * (part(before(place)) + part(after(place)));
+    let has = |place: usize, term: &String| bags[place].counts.contains_key(term);
+    let lent = |place: Option<usize>, to: usize| {
+        let Some(from) = place else { return 0.0 };
+        let all = weights.iter().filter(|(term, _)| has(from, term));
+        let lacking = all.clone().filter(|(term, _)| !has(to, term));
+        let (all, lacking) =
+            (all.map(|(_, weight)| weight).sum::<f32>(), lacking.map(|(_, weight)| weight).sum::<f32>());
+        if lacking == 0.0 { 0.0 } else { own[from] * (lacking / all) }
+    };
+    let joint =
+        |place: usize| own[place] + NEIGHBOUR * (lent(before(place), place) + lent(after(place), place));
     let is_hit = |(_, score): &(usize, f32)| *score > 0.0 || !wanted.phrases.is_empty();
     let mut hits: Vec<(usize, f32)> =
         (0..visible.len()).filter(passes).map(|place| (place, joint(place))).filter(is_hit).collect();
@@ -75,9 +84,7 @@ pub(super) fn search(visible: &[&Owned], asked: &Asked) -> Vec<(usize, u32)> {
             let steps = std::iter::successors(step(*place), |place| step(*place));
             around.extend(steps.take(SESSION_STEPS));
         }
-        let said = weights
-            .iter()
-            .filter(|(term, _)| around.iter().any(|place| bags[*place].counts.contains_key(*term)));
+        let said = weights.iter().filter(|(term, _)| around.iter().any(|place| has(*place, term)));
         *score += SESSION * said.map(|(_, weight)| *weight).sum::<f32>();
     }
     sort(&mut hits[..first]);
@@ -89,11 +96,13 @@ fn sort(hits: &mut [(usize, f32)]) {
 }
 
 #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "small counts")]
-fn weights<'a>(bags: &[Bag], terms: &'a [String]) -> Vec<(&'a String, f32)> {
+fn weights<'a>(bags: &[Bag], terms: &'a [Wish]) -> Vec<(&'a String, f32)> {
     let frequency = |term: &String| bags.iter().filter(|bag| bag.counts.contains_key(term)).count();
+    let is_known = |number: usize| frequency(&terms[number].term) > 0;
+    let left =
+        terms.iter().enumerate().filter(|(number, wish)| is_known(*number) && !wish.is_said_by(is_known));
     let mut found: Vec<(usize, usize, &String)> =
-        terms.iter().enumerate().map(|(place, term)| (frequency(term), place, term)).collect();
-    found.retain(|(frequency, ..)| *frequency > 0);
+        left.map(|(place, wish)| (frequency(&wish.term), place, &wish.term)).collect();
     found.sort_unstable();
     found.truncate(32);
     found.sort_unstable_by_key(|(_, place, _)| *place);
