@@ -6,8 +6,8 @@
 //! reads a clock or draws a random number: the edge brings the time and the ids.
 
 pub mod acceptance;
-pub mod as_of;
 pub mod anchor;
+pub mod as_of;
 pub mod audience;
 pub mod beat;
 pub mod capsule;
@@ -29,7 +29,6 @@ pub mod pocket;
 pub mod principal;
 pub mod projection;
 pub mod proposal;
-pub mod record;
 pub mod quotation;
 pub mod record;
 pub mod rehydration;
@@ -37,6 +36,7 @@ pub mod retrieval;
 pub mod schema;
 pub mod search;
 pub mod staged;
+pub mod teamworld;
 pub mod time;
 pub mod tools;
 pub mod view;
@@ -48,4 +48,3 @@ pub use fault::{Code, Fault};
 pub use principal::{Grant, Principal, Sight};
 pub use view::View;
 pub use world::World;
-pub mod teamworld;
