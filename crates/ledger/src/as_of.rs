@@ -47,13 +47,6 @@ fn at_cursor(world: &World, viewer: &Viewer, cursor: &str, path: &str) -> Result
     Ok(place.checked_sub(1).map_or(0, |last| view.number_at(last) + 1))
 }
 
-/// The smallest position from this one on at which no bundle is cut in two.
-pub fn whole_bundles(world: &World, position: u32) -> u32 {
-    let last = position.checked_sub(1).and_then(|number| world.entry(number));
-    let bundle = last.and_then(|entry| world.bundle(entry.bundle));
-    bundle.map_or(position, |bundle| position.max(bundle.first + bundle.commit.entries))
-}
-
 /// What a view holds: its newest entries, in ledger order, as they were committed.
 pub fn seen(view: &View<'_>, limit: usize) -> Value {
     let count = view.count();
@@ -203,14 +196,6 @@ mod tests {
         assert_eq!(texts(&difference, "only_view"), ["text 1"]);
         assert_eq!(texts(&difference, "only_vs"), ["text 2"]);
         assert_eq!(difference["only_view"][0]["visibility"]["visible_to"], json!(["B"]));
-    }
-
-    #[test]
-    fn bundles_are_never_cut() {
-        let world = world(&[(1, 1, None), (2, 2, None), (2, 2, None), (3, 3, None)]);
-        for (position, expect) in [(0, 0), (1, 1), (2, 3), (3, 3), (4, 4)] {
-            assert_eq!(whole_bundles(&world, position), expect);
-        }
     }
 
     #[test]

@@ -271,6 +271,11 @@ impl From<LedgerError> for ApiError {
         match error {
             LedgerError::Fault(fault) => fault.into(),
             LedgerError::Refusal(refusal) => refusal.into(),
+            LedgerError::Load(error) => {
+                let message = "the world cannot be read; `turnkeep verify` says more";
+                Self { source: Some(error.into()), ..Self::new(ErrorCode::Corrupt, message) }
+            }
+            LedgerError::Abandoned(why) => Self::internal(why),
         }
     }
 }

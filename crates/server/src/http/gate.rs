@@ -74,7 +74,7 @@ fn admit(shared: &Shared, request: &mut Request) -> Result<Pass, Refusal> {
 
 /// The person whose token this is.
 fn person_of(shared: &Shared, secret: &str) -> Option<PersonCaller> {
-    let (room, who, token) = shared.worlds.principal_of(secret, shared.now())?;
+    let (room, who, token) = shared.worlds.principal_of(secret, shared.worlds.now())?;
     Some(PersonCaller { room, who, token })
 }
 

@@ -12,7 +12,7 @@ mod worlds;
 
 pub(crate) use error::LedgerError;
 pub(crate) use room::Room;
-pub(crate) use worlds::Worlds;
+pub(crate) use worlds::{Worlds, token_text};
 
 use bytes::Bytes;
 

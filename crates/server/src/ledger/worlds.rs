@@ -115,6 +115,11 @@ impl Worlds {
         self.rooms.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
+    /// The server's clock.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.keeper.clock.now()
+    }
+
     /// The world whose context this is.
     pub(crate) fn owner_of(&self, context: ContextId) -> Option<Arc<Room>> {
         let name = self.keeper.owner_of(context)?;

@@ -68,7 +68,6 @@ pub(crate) async fn beat(
     seat: Seat,
     body: Json,
 ) -> Result<Response, ApiError> {
-    seat.must_write()?;
     let Brought { envelope, bundle, expected_cursor } = brought(body)?;
     respond(seat.room.beat(&seat.who, envelope, bundle, expected_cursor).await?)
 }
@@ -86,9 +85,8 @@ pub(crate) async fn check(
     seat: Seat,
     body: Json,
 ) -> Result<Response, ApiError> {
-    seat.must_write()?;
     let Brought { envelope, bundle, expected_cursor } = brought(body)?;
-    respond(seat.room.check(&seat.who, envelope, bundle, expected_cursor).await?)
+    respond(seat.room.check(&seat.who, &envelope, bundle, expected_cursor)?)
 }
 
 /// What a beat brings.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
-use serde_json::json;
+use serde_json::{Value, json};
 use turnkeep_ledger::fact::{AuditLine, Fact};
 use turnkeep_ledger::ids::{Name, TokenId};
 use turnkeep_ledger::{Code, Fault, Principal, Viewer};
@@ -40,15 +40,6 @@ impl Seat {
         self.who.viewer()
     }
 
-    /// Refuses anyone who may not write.
-    pub(crate) fn must_write(&self) -> Result<(), ApiError> {
-        match self.who {
-            Principal::Owner | Principal::Person { write: true, .. } => Ok(()),
-            Principal::Person { write: false, .. } => {
-                Err(Fault::new(Code::Forbidden, "", "this token may read and not write").into())
-            }
-        }
-    }
 }
 
 impl FromRequestParts<Arc<Shared>> for Seat {
@@ -65,7 +56,7 @@ impl FromRequestParts<Arc<Shared>> for Seat {
         let taken = query.as_person.as_deref().map(|person| ("acting-as", person));
         if let Some((what, person)) = taken.or(seat.audit.then_some(("audit-read", ""))) {
             let details = json!({ "person": person, "method": parts.method.as_str(), "path": parts.uri.path() });
-            leave_line(shared, &seat.room, what, &details).await?;
+            leave_line(&seat.room, what, &details).await?;
         }
         Ok(seat)
     }
@@ -111,14 +102,9 @@ pub(crate) fn person_named(room: &Room, id: &str) -> Result<Name, ApiError> {
 }
 
 /// Leaves a line in a world's audit; the owner did something that is worth one.
-pub(crate) async fn leave_line(
-    shared: &Shared,
-    room: &Room,
-    what: &str,
-    details: &serde_json::Value,
-) -> Result<(), ApiError> {
+pub(crate) async fn leave_line(room: &Arc<Room>, what: &str, details: &Value) -> Result<(), ApiError> {
     let line = AuditLine {
-        at: shared.now(),
+        at: room.now(),
         principal: Principal::Owner.key(),
         what: what.to_owned(),
         request: None,

@@ -137,7 +137,7 @@ impl Feed {
     /// Whether whoever opened the subscription may still read.
     fn counts(&self) -> bool {
         let Some(token) = self.seat.token else { return true };
-        let now = self.shared.now();
+        let now = self.seat.room.now();
         let counts = |world: &turnkeep_ledger::World| {
             world.token(token).is_some_and(|token| token.expires_at.is_none_or(|end| end > now))
         };

@@ -3,13 +3,8 @@
 //! A secret has 256 random bits. It is shown once, in the answer that minted it; what is kept is its BLAKE3,
 //! which says nothing about it, and nothing logs it.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
-use base64::Engine as _;
-use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use turnkeep_ledger::fact::{Fact, Token};
 use turnkeep_ledger::ids::TokenId;
@@ -24,10 +19,7 @@ use super::super::query::NoQuery;
 use super::body;
 use super::seat::{Named, Seat, person_named};
 use crate::error::ApiError;
-use crate::shared::Shared;
-
-/// What a person's secret begins with, so that people and scanners know one when they see it.
-const SECRET_PREFIX: &str = "tkp_";
+use crate::ledger::token_text;
 
 /// Lists the tokens that count, without their secrets.
 #[utoipa::path(get, path = "/v1/worlds/{world}/tokens", tag = "worlds", params(("world" = String, Path)),
@@ -43,18 +35,16 @@ pub(crate) async fn list(Query(NoQuery): Query<NoQuery>, seat: Seat) -> Json<Val
     request_body = wire::ledger::MintToken,
     responses((status = 201, description = "The token with its secret", body = wire::ledger::MintedToken)))]
 pub(crate) async fn mint(
-    State(shared): State<Arc<Shared>>,
     Query(NoQuery): Query<NoQuery>,
     seat: Seat,
     body: body::Json,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
-    let now = shared.now();
+    let now = seat.room.now();
     let asked = asked(&body.root(Code::ConfigInvalid), now)?;
-    let random = shared.random()?;
-    let secret = format!("{SECRET_PREFIX}{}", BASE64_URL_SAFE_NO_PAD.encode(random));
-    let id: [u8; 16] = *blake3::hash(&random).as_bytes().first_chunk().ok_or_else(|| ApiError::internal("a short hash"))?;
+    let mut ids = seat.room.ids();
+    let secret = token_text(seat.room.name(), &mut ids);
     let token = Token {
-        id: TokenId(u128::from_le_bytes(id)),
+        id: TokenId(ids.draw()),
         person: person_named(&seat.room, asked.person)?,
         write: asked.write,
         created_at: now,

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use serde_json::{Value, json};
-use turnkeep_ledger::ids::{Name, OPERATOR, TokenId};
-use turnkeep_ledger::tools::{Caller, Eyes, ToolRequest, answer};
+use turnkeep_ledger::ids::TokenId;
+use turnkeep_ledger::tools::{Caller, ToolRequest, answer};
 use turnkeep_ledger::{Fault, Principal};
 use turnkeep_wire::json as wire;
 
@@ -84,7 +84,7 @@ impl Asker {
         if let Some(token) = self.token {
             shared.tool_rate.admit(token)?;
         }
-        let (room, caller) = (Arc::clone(&self.room), self.caller());
+        let (room, caller) = (Arc::clone(&self.room), Caller::of(&self.who));
         let work = move || {
             let request = ToolRequest::parse(&request)?;
             let answered: Result<Value, Fault> =
@@ -94,25 +94,14 @@ impl Asker {
         shared.blocking(work).await
     }
 
-    fn caller(&self) -> Caller {
-        Caller { identity: self.identity().to_owned(), eyes: Eyes::Viewer(self.who.viewer()) }
-    }
-
-    /// What an asker is called in a request.
-    fn identity(&self) -> &str {
-        match &self.who {
-            Principal::Owner => OPERATOR,
-            Principal::Person { id, .. } => Name::as_str(id),
-        }
-    }
-
     /// A request of the server's own making.
     pub(crate) fn request(&self, tool: &str, query_text: &str, constraints: &Value) -> Value {
+        let caller = Caller::of(&self.who);
         json!({
             "tool_request_id": tool,
             "request_id": tool,
             "requested_by": {
-                "engine": "turnkeep", "actor": self.identity(), "knowledge_view": self.who.viewer().as_str(),
+                "engine": "turnkeep", "actor": caller.identity, "knowledge_view": self.who.viewer().as_str(),
             },
             "tool": { "name": tool, "query_text": query_text, "constraints": constraints },
         })

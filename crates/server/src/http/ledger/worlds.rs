@@ -38,7 +38,7 @@ pub(crate) async fn create(
     Query(NoQuery): Query<NoQuery>,
     body: body::Json,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
-    let now = WorldTime::at(shared.now());
+    let now = WorldTime::at(shared.worlds.now());
     let (config, persons) = Config::from_json(&body.root(Code::ConfigInvalid), now)?;
     distinct(&persons)?;
     let room = shared.worlds.create(config, persons).await?;
@@ -101,7 +101,7 @@ pub(crate) async fn fork(
 
 fn point(world: &World, at: &str) -> Result<u32, Fault> {
     let position = as_of::position(world, &Viewer::operator(), at, "at")?;
-    Ok(as_of::whole_bundles(world, position))
+    Ok(position)
 }
 
 /// A world as its owner sees it.
