@@ -173,7 +173,11 @@ mod tests {
         }
         let foreign = cursor::write(&world.view(reader("B")), 1);
         for bad in ["yesterday", "", foreign.as_str()] {
-            assert_eq!(position(&world, &reader("C"), bad, "as_of").unwrap_err().code, Code::BadCursor, "{bad}");
+            assert_eq!(
+                position(&world, &reader("C"), bad, "as_of").unwrap_err().code,
+                Code::BadCursor,
+                "{bad}"
+            );
         }
     }
 
@@ -186,7 +190,10 @@ mod tests {
         assert_eq!(texts(&at("C", 2), "entries"), ["text 0"]);
         assert_eq!(at("C", 2), at("C", 1), "a hidden entry moves nothing");
         let short = seen(&world.view(reader("B")), 2);
-        assert_eq!((texts(&short, "entries"), &short["complete"]), (vec!["text 1".into(), "text 2".into()], &json!(false)));
+        assert_eq!(
+            (texts(&short, "entries"), &short["complete"]),
+            (vec!["text 1".into(), "text 2".into()], &json!(false))
+        );
     }
 
     #[test]

@@ -28,14 +28,6 @@ pub(crate) struct PersonCaller {
 }
 
 impl Caller {
-    /// Who that is in a world.
-    pub(crate) fn principal(&self) -> Principal {
-        match self {
-            Self::Owner => Principal::Owner,
-            Self::Person(person) => person.who.clone(),
-        }
-    }
-
     /// The person, if it is one.
     pub(crate) fn person(&self) -> Option<&PersonCaller> {
         match self {

@@ -59,7 +59,11 @@ fn an_origin_must_be_ours_or_listed_whatever_the_credentials() {
         for facts in [get(), post(), Facts { open: true, ..get() }, Facts { ask: Ask::Preflight, ..get() }] {
             let facts = Facts { origin: Some(origin), bearer: Some("secret"), ..facts };
             assert_eq!(with_token().decide(&facts, LOCAL).is_ok(), expect, "{facts:?}");
-            assert_eq!(gate(Auth::Off(Some(Token::new("secret")))).decide(&facts, LOCAL).is_ok(), expect, "{facts:?}");
+            assert_eq!(
+                gate(Auth::Off(Some(Token::new("secret")))).decide(&facts, LOCAL).is_ok(),
+                expect,
+                "{facts:?}"
+            );
         }
     }
     check(OURS, true);
@@ -99,7 +103,11 @@ fn credentials_decide_when_a_token_is_set() {
 #[test]
 fn without_a_token_only_other_sites_are_refused() {
     let check = |facts: Facts<'_>, expect: bool| {
-        assert_eq!(gate(Auth::Off(Some(Token::new("secret")))).decide(&facts, LOCAL).is_ok(), expect, "{facts:?}");
+        assert_eq!(
+            gate(Auth::Off(Some(Token::new("secret")))).decide(&facts, LOCAL).is_ok(),
+            expect,
+            "{facts:?}"
+        );
     };
     for facts in [get(), post()] {
         check(facts, true);

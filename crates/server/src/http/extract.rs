@@ -146,7 +146,11 @@ impl FromRequest<Arc<Shared>> for Small {
 }
 
 /// The bytes of a body, at most so many.
-pub(crate) async fn body_within(request: Request, shared: &Shared, bytes_max: usize) -> Result<Bytes, ApiError> {
+pub(crate) async fn body_within(
+    request: Request,
+    shared: &Shared,
+    bytes_max: usize,
+) -> Result<Bytes, ApiError> {
     let timeouts = &shared.config.timeouts;
     let bounds = BodyBounds {
         bytes_max: bytes_max.min(shared.config.limits.http_body_bytes_max),

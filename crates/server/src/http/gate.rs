@@ -155,7 +155,8 @@ fn preflight() -> Response {
 }
 
 fn allow_origin(headers: &mut HeaderMap, origin: HeaderValue) {
-    let exposed = HeaderValue::from_static("content-range, etag, idempotency-replayed, input-ignored, retry-after");
+    let exposed =
+        HeaderValue::from_static("content-range, etag, idempotency-replayed, input-ignored, retry-after");
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
     headers.append(VARY, HeaderValue::from_static("Origin"));

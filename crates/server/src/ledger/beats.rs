@@ -12,8 +12,8 @@ use turnkeep_ledger::beat::{self, Beat, Offer};
 use turnkeep_ledger::envelope::{self, Envelope, Kind};
 use turnkeep_ledger::fact::{Door, Fact};
 use turnkeep_ledger::outcome::{self, Gate};
-use turnkeep_ledger::{projection, proposal};
 use turnkeep_ledger::{Code, Fault, Grant, Principal, Sight, World};
+use turnkeep_ledger::{projection, proposal};
 use turnkeep_store::Refusal;
 
 use super::Answer;
@@ -81,7 +81,8 @@ impl Room {
         let reason = match self.answered_before(&request)? {
             Some(_) => self.read(|world| rejection_of(world, &request.envelope.request_id)),
             None => {
-                let decide = |world: &World| beat::decide(world, &as_beat(&request, self.now()), &mut self.ids());
+                let decide =
+                    |world: &World| beat::decide(world, &as_beat(&request, self.now()), &mut self.ids());
                 rejection_in(&self.read(decide)?.facts)
             }
         };

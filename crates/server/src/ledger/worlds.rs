@@ -126,6 +126,11 @@ impl Worlds {
         self.get(name.as_str())
     }
 
+    /// Whether any context is a world's.
+    pub(crate) fn own_any(&self) -> bool {
+        !self.keeper.contexts.read().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     /// Whose token this is, if it counts now.
     pub(crate) fn principal_of(
         &self,

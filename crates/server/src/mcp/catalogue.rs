@@ -28,9 +28,8 @@ pub(super) struct Tool {
     required: &'static [&'static str],
 }
 
-static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
-    [reading_tools(), vec![writing_tool()], store_tools()].into_iter().flatten().collect()
-});
+static TOOLS: LazyLock<Vec<Tool>> =
+    LazyLock::new(|| [reading_tools(), vec![writing_tool()], store_tools()].into_iter().flatten().collect());
 
 fn text(description: &str) -> Value {
     json!({ "type": "string", "description": description })

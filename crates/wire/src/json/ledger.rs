@@ -10,8 +10,8 @@ use utoipa::ToSchema;
 macro_rules! shapes {
     ($($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $kind:ty,)* })*) => {
         $(
-            $(#[$doc])*
             #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+            $(#[$doc])*
             pub struct $name {
                 $($(#[$field_doc])* pub $field: $kind,)*
             }

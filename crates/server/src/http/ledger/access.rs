@@ -31,7 +31,12 @@ const IN_ITS_WORLD: &[(Method, &str)] = &[
 
 /// Refuses a caller for whom the route is not open. `route` is as the table of routes has it, `path` as
 /// it was asked for.
-pub(crate) fn check(caller: &Caller, method: &Method, route: Option<&str>, path: &str) -> Result<(), ApiError> {
+pub(crate) fn check(
+    caller: &Caller,
+    method: &Method,
+    route: Option<&str>,
+    path: &str,
+) -> Result<(), ApiError> {
     let (Some(person), Some(route)) = (caller.person(), route) else { return Ok(()) };
     let own = person.room.name().as_str();
     let method = if method == Method::HEAD { &Method::GET } else { method };

@@ -10,7 +10,7 @@ mod body;
 mod persons;
 mod schemas;
 pub(crate) mod seat;
-mod stream;
+pub(crate) mod stream;
 mod subscribe;
 mod tokens;
 pub(crate) mod tools;
@@ -44,6 +44,6 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(tokens::list, tokens::mint))
         .routes(routes!(tokens::revoke))
         .routes(routes!(audit::lines))
-        .routes(routes!(audit::verify))
+        .routes(routes!(audit::derived))
         .routes(routes!(schemas::show))
 }

@@ -43,7 +43,11 @@ fn may_be_added(world: &World, person: &Person) -> Result<(), Fault> {
         return Err(Fault::new(Code::NameTaken, "person_id", "is there already in another spelling"));
     }
     if world.people.get(person.id.as_str()).is_none() && world.people.iter().count() >= PERSONS_MAX {
-        return Err(Fault::new(Code::ConfigInvalid, "person_id", "is one too many: a world has at most 10000"));
+        return Err(Fault::new(
+            Code::ConfigInvalid,
+            "person_id",
+            "is one too many: a world has at most 10000",
+        ));
     }
     Ok(())
 }

@@ -39,7 +39,6 @@ impl Seat {
     pub(crate) fn viewer(&self) -> Viewer {
         self.who.viewer()
     }
-
 }
 
 impl FromRequestParts<Arc<Shared>> for Seat {
@@ -55,7 +54,8 @@ impl FromRequestParts<Arc<Shared>> for Seat {
         let seat = take(caller, room, &query)?;
         let taken = query.as_person.as_deref().map(|person| ("acting-as", person));
         if let Some((what, person)) = taken.or(seat.audit.then_some(("audit-read", ""))) {
-            let details = json!({ "person": person, "method": parts.method.as_str(), "path": parts.uri.path() });
+            let details =
+                json!({ "person": person, "method": parts.method.as_str(), "path": parts.uri.path() });
             leave_line(&seat.room, what, &details).await?;
         }
         Ok(seat)

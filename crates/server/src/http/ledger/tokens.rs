@@ -74,7 +74,8 @@ fn asked<'a>(root: &Node<'a>, now: Timestamp) -> Result<Asked<'a>, Fault> {
 }
 
 fn later(node: &Node<'_>, now: Timestamp) -> Result<Timestamp, Fault> {
-    let format = || Fault::new(Code::TimeFormat, node.path.clone(), "must be a time such as 2026-11-15T09:00:00Z");
+    let format =
+        || Fault::new(Code::TimeFormat, node.path.clone(), "must be a time such as 2026-11-15T09:00:00Z");
     let time = WorldTime::parse(node.text()?).ok_or_else(format)?;
     let stamp = u64::try_from(time.unix_ms()).map(Timestamp).ok().filter(|stamp| *stamp > now);
     stamp.ok_or_else(|| node.fault("is over already"))
@@ -99,7 +100,8 @@ pub(crate) async fn revoke(
     Ok(StatusCode::NO_CONTENT)
 }
 
-fn shape(token: &Token) -> Value {
+/// A token without its secret.
+pub(crate) fn shape(token: &Token) -> Value {
     let time = |stamp: Timestamp| WorldTime::at(stamp).as_str().to_owned();
     json!({
         "token_id": token.id.to_string(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use serde_json::Value;
-use turnkeep_ledger::ids::{OPERATOR, Name};
+use turnkeep_ledger::ids::{Name, OPERATOR};
 use turnkeep_ledger::{Code, Fault, Viewer, World, as_of};
 use turnkeep_wire::json as wire;
 
