@@ -112,6 +112,11 @@ impl Classes {
         self.rows.get(class.0 as usize).is_some_and(|row| can_see(viewer, &row.audience))
     }
 
+    /// The readers of a class.
+    pub(crate) fn audience(&self, class: ClassId) -> Option<&Audience> {
+        self.rows.get(class.0 as usize).map(|row| &row.audience)
+    }
+
     /// The entries of a class, ascending.
     pub fn entries(&self, class: ClassId) -> &[u32] {
         self.rows.get(class.0 as usize).map_or(&[], |row| &row.entries)

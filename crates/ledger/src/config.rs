@@ -77,7 +77,7 @@ pub struct Person {
     /// Other names by which texts call this person.
     pub aliases: Vec<String>,
     /// One line about who this is.
-    pub identity: String,
+    pub identity: Option<String>,
     /// Whether this is a human: an invoker may not claim to be one.
     pub human: bool,
 }
@@ -85,7 +85,7 @@ pub struct Person {
 impl Person {
     /// A person of whom only the id is known.
     pub fn met(id: Name) -> Self {
-        Self { label: id.to_string(), id, aliases: Vec::new(), identity: String::new(), human: false }
+        Self { label: id.to_string(), id, aliases: Vec::new(), identity: None, human: false }
     }
 }
 
@@ -161,7 +161,7 @@ impl Person {
             }
         }
         if let Some(node) = node.optional("identity")? {
-            person.identity = label(&node)?;
+            person.identity = Some(label(&node)?);
         }
         if let Some(node) = node.optional("human")? {
             person.human = node.boolean()?;
@@ -212,7 +212,7 @@ impl Config {
     ];
     /// What may be changed later.
     pub const CHANGEABLE: &[&str] =
-        &["operator_label", "timezone", "registry", "writer", "writer_persons", "limits", "pocket_available"];
+        &["operator_label", "registry", "writer", "writer_persons", "limits", "pocket_available"];
 
     /// A world of this profile with its defaults.
     pub fn new(world: Name, profile: Profile, start: WorldTime) -> Self {

@@ -224,7 +224,7 @@ fn not_rejected(root: &Node<'_>) -> Result<(), Fault> {
     rejection.optional("reason")?.map_or(Ok(()), |reason| Err(reason.fault("must be null in a proposal")))
 }
 
-fn known_fields(node: &Node<'_>, known: &[&str]) -> Result<(), Fault> {
+pub(crate) fn known_fields(node: &Node<'_>, known: &[&str]) -> Result<(), Fault> {
     let Some(path) = node.unknown_field(known)? else { return Ok(()) };
     let shown = path.floor_char_boundary(node.path.len() + SHOWN_KEY_BYTES_MAX);
     let path = path.get(..shown).unwrap_or_default();

@@ -277,6 +277,6 @@ impl Fact {
 impl Outcome {
     /// A rejected proposal that came with nothing else.
     pub fn leaves_reality_alone(&self) -> bool {
-        self.rejection.is_some() && self.bundle.is_none() && self.door == Door::Beat && !self.clock_moved
+        self.rejection.is_some() && self.bundle.is_none() && !self.clock_moved
     }
 }

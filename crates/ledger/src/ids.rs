@@ -83,6 +83,31 @@ random_id! {
     TokenId, "t_"
 }
 
+random_id! {
+    /// A capsule: a hash of what it is made from.
+    CapsuleId, "c_"
+}
+random_id! {
+    /// A scene anchor: a hash of what it is made from.
+    AnchorId, "s_"
+}
+random_id! {
+    /// A rehydration: a hash of what it is made from.
+    RehydrationId, "h_"
+}
+
+/// The number of an id that is a hash of these parts, in this order.
+pub(crate) fn hash_of(parts: &[&str]) -> u128 {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    let mut bytes = [0; 16];
+    hasher.finalize_xof().fill(&mut bytes);
+    u128::from_le_bytes(bytes)
+}
+
 /// Where random ids come from. The edge brings the seed; the same seed gives the same ids.
 pub struct Ids(blake3::OutputReader);
 

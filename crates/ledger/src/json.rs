@@ -3,92 +3,35 @@
 //!
 //! [`Node`] is a value with its path, so that every complaint says where.
 
-use std::fmt;
+use serde_json::{Map, Value};
+use turnkeep_store::registry::{JsonFault, parse_json};
 
-use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value};
+pub use turnkeep_store::registry::canonical;
 
 use crate::fault::{Code, Fault};
 
+/// Nesting of a document; no shape needs more than six.
+const NESTING_MAX: usize = 32;
+
 /// Parses one JSON document, strictly.
 pub fn parse(bytes: &[u8]) -> Result<Value, Fault> {
-    let text = std::str::from_utf8(bytes)
-        .map_err(|e| Fault::new(Code::TextInvalid, "", format!("the body is not UTF-8: {e}")))?;
-    let mut source = serde_json::Deserializer::from_str(text);
-    let invalid = |e: serde_json::Error| {
-        let code = if e.to_string().starts_with(NUL) { Code::TextInvalid } else { Code::JsonInvalid };
-        Fault::new(code, "", e.to_string())
-    };
-    let value = Strict.deserialize(&mut source).map_err(invalid)?;
-    source.end().map_err(invalid)?;
+    if let Err(error) = std::str::from_utf8(bytes) {
+        return Err(Fault::new(Code::TextInvalid, "", format!("the body is not UTF-8: {error}")));
+    }
+    let invalid = |fault: JsonFault| Fault::new(Code::JsonInvalid, "", fault.to_string());
+    let value = parse_json(bytes, NESTING_MAX).map_err(invalid)?;
+    if holds_nul(&value) {
+        return Err(Fault::new(Code::TextInvalid, "", "a text holds the character NUL"));
+    }
     Ok(value)
 }
 
-const NUL: &str = "a text holds the character NUL";
-
-/// Builds a value and refuses what `serde_json` would let pass.
-struct Strict;
-
-impl<'de> DeserializeSeed<'de> for Strict {
-    type Value = Value;
-
-    fn deserialize<D: serde::Deserializer<'de>>(self, source: D) -> Result<Value, D::Error> {
-        source.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Strict {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(Value::Number(value.into()))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(Value::Number(value.into()))
-    }
-
-    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
-        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("a number is out of range"))
-    }
-
-    fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<Value, E> {
-        if value.contains('\0') { Err(E::custom(NUL)) } else { Ok(Value::String(value.to_owned())) }
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let mut list = Vec::new();
-        while let Some(item) = items.next_element_seed(Strict)? {
-            list.push(item);
-        }
-        Ok(Value::Array(list))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
-        let mut map = Map::new();
-        while let Some(key) = fields.next_key::<String>()? {
-            if key.contains('\0') {
-                return Err(A::Error::custom(NUL));
-            }
-            let value = fields.next_value_seed(Strict)?;
-            if map.contains_key(&key) {
-                return Err(A::Error::custom(format_args!("the key `{key}` is there twice")));
-            }
-            map.insert(key, value);
-        }
-        Ok(Value::Object(map))
+fn holds_nul(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains('\0'),
+        Value::Array(items) => items.iter().any(holds_nul),
+        Value::Object(fields) => fields.iter().any(|(key, value)| key.contains('\0') || holds_nul(value)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
@@ -165,92 +108,9 @@ impl<'a> Node<'a> {
     }
 }
 
-/// The canonical form of a value: keys sorted by UTF-16, no space, numbers as ECMAScript prints them.
-pub fn canonical(value: &Value) -> String {
-    let mut out = String::new();
-    write_canonical(value, &mut out);
-    out
-}
-
 /// The BLAKE3 of the canonical form.
 pub fn fingerprint(value: &Value) -> [u8; 32] {
     *blake3::hash(canonical(value).as_bytes()).as_bytes()
-}
-
-fn write_canonical(value: &Value, out: &mut String) {
-    match value {
-        Value::Number(number) => write_number(number, out),
-        Value::Array(items) => write_list(out, ('[', ']'), items, |out, item| write_canonical(item, out)),
-        Value::Object(fields) => {
-            let mut fields: Vec<_> = fields.iter().collect();
-            fields.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
-            write_list(out, ('{', '}'), &fields, |out, (key, value)| {
-                write_text(key, out);
-                out.push(':');
-                write_canonical(value, out);
-            });
-        }
-        Value::String(text) => write_text(text, out),
-        Value::Null => out.push_str("null"),
-        Value::Bool(true) => out.push_str("true"),
-        Value::Bool(false) => out.push_str("false"),
-    }
-}
-
-fn write_list<T>(
-    out: &mut String,
-    (open, close): (char, char),
-    items: &[T],
-    mut write: impl FnMut(&mut String, &T),
-) {
-    out.push(open);
-    for (index, item) in items.iter().enumerate() {
-        if index > 0 {
-            out.push(',');
-        }
-        write(out, item);
-    }
-    out.push(close);
-}
-
-fn write_text(text: &str, out: &mut String) {
-    // serde_json escapes exactly what RFC 8785 asks for: quote, backslash and control characters.
-    out.push_str(&Value::from(text).to_string());
-}
-
-/// A number as ECMAScript prints the double nearest to it.
-fn write_number(number: &Number, out: &mut String) {
-    let value = number.as_f64().unwrap_or_default();
-    if value == 0.0 {
-        return out.push('0');
-    }
-    // `{:e}` gives the shortest digits that read back: one digit, a point, the others, and an exponent.
-    let scientific = format!("{:e}", value.abs());
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
-    let point = exponent.parse::<i32>().unwrap_or_default() + 1;
-    if value < 0.0 {
-        out.push('-');
-    }
-    out.push_str(&place_point(&digits, point));
-}
-
-/// Lays digits out around a point that stands after `point` of them.
-fn place_point(digits: &str, point: i32) -> String {
-    let count = i32::try_from(digits.len()).unwrap_or(i32::MAX);
-    let zeros = |n: i32| "0".repeat(usize::try_from(n).unwrap_or_default());
-    let cut = usize::try_from(point.clamp(0, count)).unwrap_or_default();
-    let (before, after) = digits.split_at(cut);
-    match point {
-        _ if !(-5..=21).contains(&point) => {
-            let (first, rest) = digits.split_at(1);
-            let rest = if rest.is_empty() { String::new() } else { format!(".{rest}") };
-            format!("{first}{rest}e{:+}", point - 1)
-        }
-        _ if point >= count => format!("{digits}{}", zeros(point - count)),
-        _ if point > 0 => format!("{before}.{after}"),
-        _ => format!("0.{}{digits}", zeros(-point)),
-    }
 }
 
 #[cfg(test)]
@@ -273,25 +133,6 @@ mod tests {
         }
         let deep = [b"[".repeat(2000), b"]".repeat(2000)].concat();
         assert_eq!(parse(&deep).unwrap_err().code, Code::JsonInvalid);
-    }
-
-    #[test]
-    fn the_canonical_form_is_that_of_rfc_8785() {
-        for (given, wanted) in [
-            (r#"{"b":1,"a":[true,null]}"#, r#"{"a":[true,null],"b":1}"#),
-            (r#"{"\ud83d\ude00":1,"\ufb33":2,"\u20ac":3}"#, "{\"€\":3,\"😀\":1,\"\u{fb33}\":2}"),
-            (
-                "[333333333.33333329,1e30,4.50,2e-3,0.000000000000000000000000001]",
-                "[333333333.3333333,1e+30,4.5,0.002,1e-27]",
-            ),
-            (
-                "[-0.0,0,100,1e21,123456789012345680000,0.000001,1e-7,-1.5]",
-                "[0,0,100,1e+21,123456789012345680000,0.000001,1e-7,-1.5]",
-            ),
-            (r#""\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/""#, r#""€$\u000f\nA'B\"\\\\\"/""#),
-        ] {
-            assert_eq!(canonical(&parse(given.as_bytes()).unwrap()), wanted, "{given}");
-        }
     }
 
     #[test]

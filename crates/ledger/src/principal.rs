@@ -1,8 +1,9 @@
 //! Who asks. Identity comes from the token; a body never changes it.
 
-use crate::audience::Viewer;
+use crate::audience::{Audience, Viewer};
 use crate::config::Config;
 use crate::ids::{Name, WORLD};
+use crate::world::World;
 
 /// Who asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,6 +77,32 @@ impl Grant {
             Self::Person(_) => false,
             Self::Everyone => true,
             Self::These(names) => names.iter().any(|name| name.as_str() == WORLD),
+        }
+    }
+}
+
+/// Whose eyes a writer cites with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sight {
+    /// One reader's.
+    Viewer(Viewer),
+    /// Those of everyone in whose name it may write.
+    AnyOf(Grant),
+}
+
+impl Sight {
+    /// Whether an entry can be seen so.
+    pub(crate) fn sees(&self, world: &World, number: u32) -> bool {
+        let Some(class) = world.class_of(number) else { return false };
+        match self {
+            Self::Viewer(viewer) => world.classes().can_see(viewer, class),
+            Self::AnyOf(grant) => match world.classes().audience(class) {
+                None => false,
+                Some(Audience::Public) => true,
+                Some(Audience::Readers(readers)) => {
+                    readers.iter().any(|name| name.may_be_a_person() && grant.covers_person(name))
+                }
+            },
         }
     }
 }

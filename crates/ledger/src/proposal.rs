@@ -7,7 +7,6 @@ use serde_json::{Map, Number, Value, json};
 
 use crate::entry::{Author, Channel, Entry};
 use crate::fact::{BundleCommit, ItemKind, PocketItem, ProposedBy, Span};
-use crate::fault::Fault;
 use crate::ids::{EntryId, ItemId, Name};
 use crate::time::WorldTime;
 
@@ -80,7 +79,7 @@ pub struct ProposedNote {
     pub cited: Vec<EntryId>,
 }
 
-fn rejection(reason: Option<String>) -> Value {
+fn rejection(reason: Option<&str>) -> Value {
     json!({ "rejected": reason.is_some(), "reason": reason })
 }
 
@@ -141,7 +140,7 @@ fn item_form(item: &PocketItem) -> Value {
 
 /// A bundle that was refused: as it came, but it wrote nothing and has no ids. What came may be any JSON;
 /// a field that is missing or of another type is empty in the answer, so that it can be read as a bundle.
-pub fn rejected_form(bundle: &Value, fault: &Fault) -> Value {
+pub fn rejected_form(bundle: &Value, reason: &str) -> Value {
     let mut rest = match ordered(bundle) {
         Value::Object(fields) => fields,
         _ => Map::new(),
@@ -159,7 +158,7 @@ pub fn rejected_form(bundle: &Value, fault: &Fault) -> Value {
         "proposed_by": proposed_by,
         "entries": entries,
         "wrote": false,
-        "rejection": rejection(Some(fault.reason())),
+        "rejection": rejection(Some(reason)),
     });
     if let Some(fields) = form.as_object_mut() {
         for (key, value) in rest {

@@ -73,10 +73,9 @@ impl WorldTime {
         Self::of(later.unwrap_or(jiff::Timestamp::MAX))
     }
 
-    /// The date in a zone, such as `2026-11-15 sunday november`, for those who search by date.
-    pub fn date_words(&self, zone: &Zone) -> String {
-        let local = self.instant.to_zoned(zone.0.clone());
-        format!("{} {}", local.strftime("%Y-%m-%d %-d"), local.strftime("%A %B %Y")).to_lowercase()
+    /// The date in a zone.
+    pub fn date(&self, zone: &Zone) -> jiff::civil::Date {
+        self.instant.to_zoned(zone.0.clone()).date()
     }
 }
 
@@ -165,12 +164,9 @@ mod tests {
     }
 
     #[test]
-    fn dates_have_words() {
+    fn the_date_is_that_of_the_zone() {
         let time = WorldTime::parse("2026-11-15T23:30:00Z").unwrap();
-        assert_eq!(time.date_words(&Zone::utc()), "2026-11-15 15 sunday november 2026");
-        assert_eq!(
-            time.date_words(&Zone::named("Europe/Berlin").unwrap()),
-            "2026-11-16 16 monday november 2026"
-        );
+        assert_eq!(time.date(&Zone::utc()).to_string(), "2026-11-15");
+        assert_eq!(time.date(&Zone::named("Europe/Berlin").unwrap()).to_string(), "2026-11-16");
     }
 }

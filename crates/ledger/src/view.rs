@@ -10,6 +10,7 @@ use std::collections::BinaryHeap;
 use crate::audience::{ClassId, Viewer};
 use crate::entry::Entry;
 use crate::ids::{BundleId, EntryId};
+use crate::time::WorldTime;
 use crate::world::{Bundle, World};
 
 /// A world as one reader may see it, at one position.
@@ -65,6 +66,18 @@ impl<'a> View<'a> {
         let bundle: Option<&Bundle> = self.world.bundle(id);
         let numbers = bundle.map_or(0..0, |bundle| bundle.first..bundle.first + bundle.commit.entries);
         numbers.filter_map(|number| Some((number, self.numbered(number)?)))
+    }
+
+    /// The time of the newest visible entry; the world's start without one.
+    pub fn time(&self) -> &'a WorldTime {
+        self.newest_first().next().map_or(&self.world.config.start, |(_, entry)| &entry.time)
+    }
+
+    /// Whether what was recorded when the world had `position` entries was there for the view: no visible
+    /// entry lies between. Positions are not compared as numbers, because hidden entries are among them.
+    pub(crate) fn reaches(&self, position: u32) -> bool {
+        self.lists()
+            .all(|list| list.get(list.partition_point(|&n| n < self.at)).is_none_or(|&n| n >= position))
     }
 
     /// How many entries are visible.

@@ -10,8 +10,13 @@ use crate::audience::{Classes, Viewer};
 use crate::config::{Config, People};
 use crate::entry::{AuthorClass, Entry};
 use crate::fact::{BundleCommit, ClockState, Epoch, Fact, Fork, Note, Outcome, PocketItem, Scene, Token};
+<<<<<<< HEAD
 use crate::ids::{BundleId, EntryId, ItemId, TokenId};
+use crate::search::{ClassId, Document, Index, date_words};
+=======
+use crate::ids::{BundleId, EntryId, ItemId, Name, TokenId};
 use crate::search::{ClassId, Document, Index};
+>>>>>>> packs
 use crate::view::View;
 
 /// A bundle and where its entries are.
@@ -47,12 +52,14 @@ pub struct World {
     class_of: Vec<ClassId>,
     classes: Classes,
     index: Index,
+    authored: HashMap<Name, Vec<u32>>,
     entry_numbers: HashMap<EntryId, u32>,
     bundles: HashMap<BundleId, Bundle>,
     items: Vec<Pocketed>,
     item_numbers: HashMap<ItemId, u32>,
     outcomes: HashMap<Arc<str>, Arc<Outcome>>,
     tokens: HashMap<TokenId, Token>,
+    secrets: HashMap<[u8; 32], TokenId>,
     scenes: Vec<Scene>,
     notes: Vec<Note>,
     epoch: Option<Epoch>,
@@ -72,12 +79,14 @@ impl World {
             class_of: Vec::new(),
             classes: Classes::default(),
             index: Index::default(),
+            authored: HashMap::new(),
             entry_numbers: HashMap::new(),
             bundles: HashMap::new(),
             items: Vec::new(),
             item_numbers: HashMap::new(),
             outcomes: HashMap::new(),
             tokens: HashMap::new(),
+            secrets: HashMap::new(),
             scenes: Vec::new(),
             notes: Vec::new(),
             epoch: None,
@@ -95,7 +104,7 @@ impl World {
             Fact::Config(config) => self.config = *config,
             Fact::Forked(fork) => self.forked = Some(fork),
             Fact::Person(person) => self.people.add(person),
-            Fact::Token(token) => drop(self.tokens.insert(token.id, token)),
+            Fact::Token(token) => self.give(token),
             Fact::Revoked(token) => drop(self.tokens.remove(&token)),
             Fact::Line(_) => {}
             Fact::Scene(scene) => self.scenes.push(scene),
@@ -113,8 +122,9 @@ impl World {
             label: &entry.label,
             text: &entry.text,
             time: entry.time.unix_ms(),
-            date: &entry.time.date_words(&self.clock.timezone),
+            date: &date_words(entry.time.date(&self.clock.timezone)),
         });
+        self.authored.entry(entry.author.id.clone()).or_default().push(number);
         self.entry_numbers.insert(entry.id, number);
         self.class_of.push(class);
         self.entries.push(entry);
@@ -129,6 +139,11 @@ impl World {
     fn close_bundle(&mut self, commit: BundleCommit) {
         let first = self.position().saturating_sub(commit.entries);
         self.bundles.insert(commit.id, Bundle { commit, first });
+    }
+
+    fn give(&mut self, token: Token) {
+        self.secrets.insert(token.secret, token.id);
+        self.tokens.insert(token.id, token);
     }
 
     fn remember(&mut self, outcome: Outcome) {
@@ -173,6 +188,11 @@ impl World {
         self.tokens.get(&id)
     }
 
+    /// The token whose secret has this hash.
+    pub fn token_of_secret(&self, secret: &[u8; 32]) -> Option<&Token> {
+        self.tokens.get(self.secrets.get(secret)?)
+    }
+
     /// The attached writer's present life.
     pub fn epoch(&self) -> Option<&Epoch> {
         self.epoch.as_ref()
@@ -196,6 +216,11 @@ impl World {
 
     pub(crate) fn number_of(&self, id: EntryId) -> Option<u32> {
         self.entry_numbers.get(&id).copied()
+    }
+
+    /// The entries of an author, ascending, whoever may see them.
+    pub(crate) fn authored_by(&self, id: &str) -> &[u32] {
+        self.authored.get(id).map_or(&[], Vec::as_slice)
     }
 
     pub(crate) fn bundle(&self, id: BundleId) -> Option<&Bundle> {

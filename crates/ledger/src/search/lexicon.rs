@@ -1,0 +1,134 @@
+//! Terms and author names, each with a dense number: one string of all of them and an open hash table.
+//!
+//! A number is given once and stays. The table is seeded at random, so that nobody can write words that
+//! collide; numbers do not depend on it.
+
+use std::hash::{BuildHasher as _, RandomState};
+
+/// A slot of the table: the upper half of a hash, and a number plus one. 0 is empty.
+type Slot = u64;
+
+/// Strings with numbers.
+#[derive(Debug, Clone)]
+pub(super) struct Lexicon {
+    text: String,
+    /// Where each string ends.
+    ends: Vec<usize>,
+    slots: Vec<Slot>,
+    seed: RandomState,
+}
+
+impl Lexicon {
+    /// With no string.
+    pub(super) fn new() -> Self {
+        Self { text: String::new(), ends: Vec::new(), slots: vec![0; 16], seed: RandomState::new() }
+    }
+
+    /// How many strings there are.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The string with this number; empty when there is none.
+    pub(super) fn get(&self, number: u32) -> &str {
+        let number = number as usize;
+        let start = if number == 0 { 0 } else { self.ends.get(number - 1).copied().unwrap_or(0) };
+        self.ends.get(number).map_or("", |end| &self.text[start..*end])
+    }
+
+    /// The number of a string, if it has one.
+    pub(super) fn find(&self, string: &str) -> Option<u32> {
+        self.probe(string, self.seed.hash_one(string)).ok()
+    }
+
+    /// The number of a string, which gets one if it has none.
+    pub(super) fn intern(&mut self, string: &str) -> u32 {
+        let hash = self.seed.hash_one(string);
+        match self.probe(string, hash) {
+            Ok(number) => number,
+            Err(slot) => self.add(string, hash, slot),
+        }
+    }
+
+    /// The number of a string, or else the slot where it belongs.
+    fn probe(&self, string: &str, hash: u64) -> Result<u32, usize> {
+        let mut at = self.home(hash);
+        loop {
+            let slot = self.slots[at];
+            if slot == 0 {
+                return Err(at);
+            }
+            let number = number_of(slot);
+            if slot >> 32 == hash >> 32 && self.get(number) == string {
+                return Ok(number);
+            }
+            at = (at + 1) & (self.slots.len() - 1);
+        }
+    }
+
+    fn add(&mut self, string: &str, hash: u64, slot: usize) -> u32 {
+        let number = u32::try_from(self.ends.len()).unwrap_or(u32::MAX - 1);
+        self.text.push_str(string);
+        self.ends.push(self.text.len());
+        self.slots[slot] = filled(hash, number);
+        if self.ends.len() * 4 > self.slots.len() * 3 {
+            self.grow();
+        }
+        number
+    }
+
+    fn grow(&mut self) {
+        self.slots = vec![0; self.slots.len() * 2];
+        for number in 0..u32::try_from(self.ends.len()).unwrap_or(u32::MAX) {
+            let hash = self.seed.hash_one(self.get(number));
+            let mut at = self.home(hash);
+            while self.slots[at] != 0 {
+                at = (at + 1) & (self.slots.len() - 1);
+            }
+            self.slots[at] = filled(hash, number);
+        }
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "the mask keeps the lowest bits only")]
+    fn home(&self, hash: u64) -> usize {
+        hash as usize & (self.slots.len() - 1)
+    }
+
+    /// Bytes on the heap.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.text.capacity()
+            + self.ends.capacity() * size_of::<usize>()
+            + self.slots.capacity() * size_of::<Slot>()
+    }
+}
+
+fn filled(hash: u64, number: u32) -> Slot {
+    (hash >> 32) << 32 | (u64::from(number) + 1)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the lower half of a slot is the number")]
+fn number_of(slot: Slot) -> u32 {
+    (slot as u32).wrapping_sub(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_keep_their_numbers() {
+        let mut lexicon = Lexicon::new();
+        for round in 0..2 {
+            for number in 0..5000_u32 {
+                assert_eq!(lexicon.intern(&format!("word{number}")), number, "round {round}");
+            }
+        }
+        assert_eq!(lexicon.len(), 5000);
+        assert_eq!(lexicon.get(4999), "word4999");
+        assert_eq!(lexicon.get(5000), "");
+        assert_eq!(lexicon.find("word0"), Some(0));
+        assert_eq!(lexicon.find("word5000"), None);
+        assert_eq!(lexicon.intern(""), 5000);
+        assert_eq!(lexicon.find(""), Some(5000));
+    }
+}

@@ -1,0 +1,128 @@
+//! A query's text, taken apart: terms to rank by and phrases that must be there.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::words::{Role, words};
+
+/// A query's text, taken apart.
+#[derive(Debug)]
+pub(super) struct Wanted<'a> {
+    /// In the order in which they first occur, those of the phrases included; each once.
+    pub(super) terms: Vec<Wish>,
+    /// What stood in double quotes, not empty.
+    pub(super) phrases: Vec<&'a str>,
+}
+
+/// A term of a query.
+#[derive(Debug)]
+pub(super) struct Wish {
+    pub(super) term: String,
+    /// For each time that it occurs, the terms that it is a part of there.
+    inside: Vec<Vec<usize>>,
+}
+
+impl Wish {
+    /// Whether it only occurs as a part of terms of which one is known each time.
+    pub(super) fn is_said_by(&self, is_known: impl Fn(usize) -> bool) -> bool {
+        self.inside.iter().all(|wholes| wholes.iter().any(|whole| is_known(*whole)))
+    }
+}
+
+impl<'a> Wanted<'a> {
+    /// Takes a query's text apart. A quote that is never closed is only a sign.
+    pub(super) fn of(text: &'a str) -> Self {
+        let mut terms: Vec<Wish> = Vec::new();
+        let mut numbers: HashMap<String, usize> = HashMap::new();
+        // What may still have parts to come.
+        let mut wholes: Vec<(usize, Range<usize>)> = Vec::new();
+        words(text, |word| {
+            wholes.retain(|(_, place)| place.end > word.place.start);
+            let holds = |place: &Range<usize>| place.start <= word.place.start && word.place.end <= place.end;
+            let inside = wholes.iter().filter(|(_, place)| holds(place)).map(|(number, _)| *number).collect();
+            let number = *numbers.entry(word.term.to_owned()).or_insert_with(|| {
+                terms.push(Wish { term: word.term.to_owned(), inside: Vec::new() });
+                terms.len() - 1
+            });
+            terms[number].inside.push(inside);
+            if word.role != Role::Piece {
+                wholes.push((number, word.place.clone()));
+            }
+        });
+        Self { terms, phrases: phrases(text) }
+    }
+}
+
+fn phrases(text: &str) -> Vec<&str> {
+    let pieces: Vec<&str> = text.split('"').collect();
+    let closed = (pieces.len() - 1) / 2;
+    pieces.into_iter().skip(1).step_by(2).take(closed).filter(|phrase| !phrase.is_empty()).collect()
+}
+
+/// Terms that every text with this phrase has: those of the words that the phrase does not cut.
+pub(super) fn certain_terms(phrase: &str) -> Vec<String> {
+    let mut terms = Vec::new();
+    words(phrase, |word| {
+        let inside = word.place.start > 0 && word.place.end < phrase.len();
+        if inside && word.role != Role::Whole {
+            terms.push(word.term.to_owned());
+        }
+    });
+    terms
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_make_phrases() {
+        for (text, terms, phrases) in [
+            ("", &[][..], &[][..]),
+            ("refund the Refunds", &["refund"], &[]),
+            (r#"ship "today at 9" soon"#, &["ship", "today", "9", "soon"], &["today at 9"]),
+            (r#""a b" "c"#, &["b", "c"], &["a b"]),
+            (r#""" x"#, &["x"], &[]),
+            (r#""one""two""#, &["one", "two"], &["one", "two"]),
+        ] {
+            let wanted = Wanted::of(text);
+            assert_eq!(
+                (wanted.terms.iter().map(|wish| wish.term.as_str()).collect::<Vec<_>>(), &wanted.phrases[..]),
+                (terms.to_vec(), phrases),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn parts_of_a_known_whole_are_said_by_it() {
+        for (text, known, expect) in [
+            ("pay-142 port", "pay-142", "pay-142 port"),
+            ("pay-142 port", "pay", "pay-142 pay 142 port"),
+            ("pay-142 pay", "pay-142", "pay-142 pay"),
+            ("src/a/x.rs", "src/a/x.rs", "src/a/x.rs"),
+            ("src/ab/x.rs", "x.rs", "src/ab/x.rs x.rs src ab"),
+            ("readLine", "readline", "readlin"),
+            ("readLine", "", "readlin read lin"),
+        ] {
+            let wanted = Wanted::of(text);
+            let is_known =
+                |number: usize| wanted.terms[number].term == known || known == "readline" && number == 0;
+            let left = wanted.terms.iter().filter(|wish| !wish.is_said_by(is_known));
+            assert_eq!(left.map(|wish| wish.term.as_str()).collect::<Vec<_>>().join(" "), expect, "{text}");
+        }
+    }
+
+    #[test]
+    fn words_at_the_ends_of_a_phrase_are_not_certain() {
+        for (phrase, expect) in [
+            ("fund", &[][..]),
+            ("fund fix blo", &["fix"]),
+            (" fund fix.", &["fund", "fix"]),
+            ("pay/refund.rs", &["refund"]),
+            ("x of the y", &[]),
+        ] {
+            assert_eq!(certain_terms(phrase), expect, "{phrase}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! A view of the index: which entries it shows, its figures, and what stands beside an entry in it.
+//!
+//! Hidden entries are stepped over and have no say, not even their times: two entries are neighbours when
+//! no visible one is between them, however many hidden ones are.
+
+use super::index::{Entry, Index};
+use super::postings::List;
+use super::scratch::Scratch;
+use super::{ClassId, Scope};
+
+/// Entries further apart in world time are no neighbours: half an hour.
+pub const REACH_MILLIS: u64 = 30 * 60 * 1000;
+
+/// So many entries on each side are an entry's surroundings, as long as each is the next one's neighbour.
+pub const SESSION_STEPS: usize = 12;
+
+/// The index as one reader sees it at one position.
+#[derive(Debug)]
+pub(super) struct View<'a> {
+    pub(super) index: &'a Index,
+    /// By class number.
+    readable: Vec<bool>,
+    pub(super) at: u32,
+    /// How many entries it shows.
+    pub(super) count: u64,
+    /// Their words.
+    pub(super) length: u64,
+}
+
+impl<'a> View<'a> {
+    /// The view of a scope.
+    pub(super) fn new(index: &'a Index, scope: &Scope<'_>) -> Self {
+        let at = scope.at.min(index.len());
+        let mut readable = vec![false; index.classes.len()];
+        let number = |id: &ClassId| index.class_numbers.get(id).copied();
+        for class in scope.classes.iter().filter_map(number) {
+            readable[class as usize] = true;
+        }
+        let shown = index.classes.iter().zip(&readable).filter(|(_, readable)| **readable);
+        let figures = shown.map(|(class, _)| class.before(at));
+        let (count, length) = figures.fold((0, 0), |sum, class| (sum.0 + class.0, sum.1 + class.1));
+        Self { index, readable, at, count, length }
+    }
+
+    /// What is known of an entry.
+    #[inline]
+    pub(super) fn entry(&self, number: u32) -> &'a Entry {
+        &self.index.entries[number as usize]
+    }
+
+    /// Whether it shows an entry before its position.
+    #[inline]
+    pub(super) fn shows(&self, number: u32) -> bool {
+        self.readable[self.entry(number).class as usize]
+    }
+
+    /// The lists of a term that it may read.
+    pub(super) fn lists(&self, term: u32) -> impl Iterator<Item = &'a List> {
+        let lists = self.index.lists.get(term as usize).into_iter();
+        let pairs = lists.flat_map(super::index::ClassLists::as_pairs);
+        pairs.filter(|(class, _)| self.readable[*class as usize]).map(|(_, list)| list)
+    }
+
+    /// In how many of its entries a term occurs.
+    pub(super) fn frequency(&self, term: u32) -> u64 {
+        self.lists(term).map(|list| u64::from(list.len_before(self.at))).sum()
+    }
+
+    /// All entries that it shows, the newest first.
+    pub(super) fn newest_first(&self) -> impl Iterator<Item = u32> {
+        (0..self.at).rev().filter(|number| self.shows(*number))
+    }
+
+    /// The neighbour before an entry.
+    #[inline]
+    pub(super) fn before(&self, number: u32) -> Option<u32> {
+        let before = (0..number).rev().find(|other| self.shows(*other))?;
+        self.near(before, number).then_some(before)
+    }
+
+    /// The neighbour after an entry.
+    #[inline]
+    pub(super) fn after(&self, number: u32) -> Option<u32> {
+        let after = (number + 1..self.at).find(|other| self.shows(*other))?;
+        self.near(number, after).then_some(after)
+    }
+
+    #[inline]
+    fn near(&self, one: u32, other: u32) -> bool {
+        self.entry(one).time.abs_diff(self.entry(other).time) <= REACH_MILLIS
+    }
+
+    /// Which of the query's terms an entry or its surroundings have.
+    pub(super) fn terms_around(&self, number: u32, scratch: &Scratch) -> u32 {
+        let mut terms = scratch.slot(number).terms;
+        for step in [Self::before, Self::after] {
+            let mut at = number;
+            for _ in 0..SESSION_STEPS {
+                let Some(next) = step(self, at) else { break };
+                terms |= scratch.slot(next).terms;
+                at = next;
+            }
+        }
+        terms
+    }
+}

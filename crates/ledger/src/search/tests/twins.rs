@@ -1,0 +1,164 @@
+//! Random ledgers: the index agrees with the reference, hidden entries have no effect, a search as of a
+//! position is a search of the ledger that ends there, and a checkpoint changes nothing.
+
+use super::super::{ClassId, Document, Index, Query, Scope, Window};
+use super::reference::{Asked, Owned, search};
+
+/// The same numbers for the same seed.
+pub(super) struct Random(pub(super) u64);
+
+impl Random {
+    pub(super) fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((mixed ^ (mixed >> 31)) % end as u64).expect("below a usize")
+    }
+
+    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
+        from[self.below(from.len())]
+    }
+}
+
+const WORDS: &[&str] = &[
+    "refund",
+    "refunds",
+    "PAY-142",
+    "PAY-7",
+    "src/pay/refund.rs",
+    "deadline",
+    "port",
+    "8443",
+    "the",
+    "of",
+    "ship",
+    "shipped",
+    "café",
+    "東京都",
+    "🎉",
+    "don't",
+    "Anna's",
+    "moved",
+    "2026-11-15",
+    "blocker",
+    "test",
+    "\n",
+    "rollback,",
+];
+const PEOPLE: &[&str] = &["ANNA", "BEN", "CODER", "planner"];
+
+fn text(random: &mut Random) -> String {
+    // Mostly common words, and short texts, so that ties and neighbours matter.
+    let rare = if random.below(3) == 0 { WORDS.len() } else { 6 };
+    let long = if random.below(40) == 0 { 400 } else { 8 };
+    let words: Vec<&str> = (0..random.below(long)).map(|_| random.pick(&WORDS[..rare])).collect();
+    words.join(" ")
+}
+
+pub(super) fn ledger(random: &mut Random, classes: usize) -> Vec<Owned> {
+    let mut time = 1_800_000_000_000;
+    let entry = |random: &mut Random| {
+        time += [0, 1000, 60_000, 31 * 60_000][random.below(4)];
+        let author = random.pick(PEOPLE).to_owned();
+        let class = u32::try_from(random.below(classes)).expect("few") * 7;
+        let date = format!("2026-11-{:02}", random.below(28));
+        Owned { class, label: author.to_lowercase(), author, text: text(random), time, date }
+    };
+    let count = random.below(300);
+    std::iter::repeat_with({
+        let mut entry = entry;
+        move || entry(random)
+    })
+    .take(count)
+    .collect()
+}
+
+fn asked(random: &mut Random, ledger: &[Owned]) -> Asked {
+    let mut query = text(random);
+    if random.below(4) == 0 && !ledger.is_empty() {
+        let from = &ledger[random.below(ledger.len())].text;
+        let piece: String = from.chars().skip(random.below(9)).take(random.below(20)).collect();
+        query = format!("{query} \"{piece}\"");
+    }
+    let time = |random: &mut Random| ledger.get(random.below(400)).map(|entry| entry.time);
+    let window = match random.below(3) {
+        0 => Window { from: time(random), to: time(random) },
+        _ => Window::default(),
+    };
+    let author = (random.below(3) == 0).then(|| random.pick(&["ANNA", "BEN", "NOBODY"]).to_owned());
+    Asked { text: query, author, window, limit: 1 + random.below(20) }
+}
+
+pub(super) fn index<'a>(entries: impl IntoIterator<Item = &'a Owned>) -> Index {
+    let mut index = Index::new();
+    for entry in entries {
+        let Owned { class, author, label, text, time, date } = entry;
+        index.push(&Document { class: ClassId(*class), author, label, text, time: *time, date });
+    }
+    index
+}
+
+fn hits(index: &Index, classes: &[ClassId], at: u32, asked: &Asked, texts: &[&str]) -> Vec<(u32, u32)> {
+    let Asked { text, author, window, limit } = asked;
+    let query = Query { text, author: author.as_deref(), window: *window, limit: *limit };
+    let hits = index.search(&Scope { classes, at }, &query, texts).expect("texts in memory");
+    hits.into_iter().map(|hit| (hit.entry, hit.score.to_bits())).collect()
+}
+
+fn texts<'a>(entries: impl IntoIterator<Item = &'a Owned>) -> Vec<&'a str> {
+    entries.into_iter().map(|entry| entry.text.as_str()).collect()
+}
+
+fn check(seed: u64) {
+    let mut random = Random(seed);
+    let count = 1 + random.below(6);
+    let ledger = ledger(&mut random, count);
+    let at = random.below(ledger.len() + 20);
+    let classes: Vec<ClassId> =
+        (0..8).map(|class| ClassId(class * 7)).filter(|_| random.below(2) == 0).collect();
+    let sees = |entry: &Owned| classes.contains(&ClassId(entry.class));
+    let places: Vec<u32> =
+        (0..).zip(ledger.iter().take(at)).filter(|(_, entry)| sees(entry)).map(|(place, _)| place).collect();
+    let visible: Vec<&Owned> = places.iter().map(|place| &ledger[*place as usize]).collect();
+
+    let whole = index(&ledger);
+    let again = Index::decode(&whole.encode()).expect("a checkpoint that was just written");
+    let cut = index(ledger.iter().take(at));
+    let twin = index(visible.iter().copied());
+    // The same entries, but all of one class.
+    let merged: Vec<Owned> = visible.iter().map(|entry| Owned { class: 1, ..(*entry).clone() }).collect();
+    let one = index(&merged);
+    for _ in 0..12 {
+        let asked = asked(&mut random, &ledger);
+        let expect = search(&visible, &asked);
+        let by_place = |hits: Vec<(u32, u32)>| {
+            hits.into_iter().map(|(entry, score)| (entry as usize, score)).collect::<Vec<_>>()
+        };
+        let mapped: Vec<(u32, u32)> = expect.iter().map(|(place, score)| (places[*place], *score)).collect();
+        let at = u32::try_from(at).expect("few");
+        let end = u32::MAX;
+        let seed = format!("seed {seed}, {asked:?}");
+        assert_eq!(
+            hits(&whole, &classes, at, &asked, &texts(&ledger)),
+            mapped,
+            "against the reference: {seed}"
+        );
+        assert_eq!(hits(&again, &classes, at, &asked, &texts(&ledger)), mapped, "after a checkpoint: {seed}");
+        assert_eq!(hits(&cut, &classes, end, &asked, &texts(&ledger)), mapped, "as of a position: {seed}");
+        assert_eq!(
+            by_place(hits(&twin, &classes, end, &asked, &texts(visible.iter().copied()))),
+            expect,
+            "the twin: {seed}"
+        );
+        assert_eq!(
+            by_place(hits(&one, &[ClassId(1)], end, &asked, &texts(&merged))),
+            expect,
+            "one class: {seed}"
+        );
+    }
+}
+
+#[test]
+fn random_ledgers_agree_with_the_reference_and_with_their_twins() {
+    (0..400).for_each(check);
+}

@@ -1,0 +1,194 @@
+//! What a person expects of a search, and what damaged checkpoints do.
+
+use super::super::{CheckpointError, ClassId, Document, Index, Query, Scope, Window, date_words};
+use super::twins::{Random, index, ledger};
+
+const PUBLIC: ClassId = ClassId(0);
+const SECRET: ClassId = ClassId(9);
+const MINUTE: i64 = 60_000;
+
+struct World {
+    index: Index,
+    texts: Vec<String>,
+}
+
+fn world(entries: &[(ClassId, &str, i64, &str)]) -> World {
+    let mut world = World { index: Index::new(), texts: Vec::new() };
+    for (class, author, minute, text) in entries {
+        let date = date_words(jiff::civil::date(2026, 11, 15));
+        let time = minute * MINUTE;
+        world.index.push(&Document { class: *class, author, label: author, text, time, date: &date });
+        world.texts.push((*text).to_owned());
+    }
+    world
+}
+
+impl World {
+    fn find(&self, query: Query<'_>) -> Vec<u32> {
+        let scope = Scope { classes: &[PUBLIC], at: u32::MAX };
+        let Ok(hits) = self.index.search(&scope, &query, &self.texts[..]);
+        hits.into_iter().map(|hit| hit.entry).collect()
+    }
+
+    fn words(&self, text: &str) -> Vec<u32> {
+        self.find(query(text))
+    }
+}
+
+fn query(text: &str) -> Query<'_> {
+    Query { text, author: None, window: Window::default(), limit: 10 }
+}
+
+/// Entries far apart in time, so that none is another's neighbour.
+fn apart(texts: &[&str]) -> World {
+    let entries: Vec<_> = (0..).zip(texts).map(|(hour, text)| (PUBLIC, "ANNA", hour * 60, *text)).collect();
+    world(&entries)
+}
+
+#[test]
+fn identifiers_are_found_whole_and_by_part() {
+    let world = apart(&[
+        "the fix is in src/pay/refund.rs now",
+        "PAY-142 waits for review",
+        "mask 0x1f on port 8443",
+        "parseRefundHeader fails for Café Müller",
+        "ship 東京都 🎉",
+    ]);
+    for (text, expect) in [
+        ("src/pay/refund.rs", 0),
+        ("refund.rs", 0),
+        ("pay-142", 1),
+        ("142", 1),
+        ("0x1F", 2),
+        ("8443", 2),
+        ("header", 3),
+        ("parserefundheader", 3),
+        ("CAFE muller", 3),
+        ("京都", 4),
+        ("🎉", 4),
+        ("reviewing", 1),
+    ] {
+        assert_eq!(world.words(text).first(), Some(&expect), "{text}");
+    }
+}
+
+#[test]
+fn authors_and_dates_are_words() {
+    let mut world = world(&[(PUBLIC, "ANNA", 0, "one"), (PUBLIC, "BEN", 60, "two")]);
+    let date = date_words(jiff::civil::date(2027, 2, 1));
+    assert_eq!(date, "2027-02-01 monday february");
+    let (author, time) = ("ANNA", 120 * MINUTE);
+    world.index.push(&Document { class: PUBLIC, author, label: author, text: "three", time, date: &date });
+    for (text, expect) in [
+        ("ben", &[1][..]),
+        ("What did Anna say?", &[2, 0]),
+        ("monday", &[2]),
+        ("2027-02-01", &[2]),
+        ("sunday", &[1, 0]),
+    ] {
+        assert_eq!(world.words(text), expect, "{text}");
+    }
+}
+
+#[test]
+fn phrases_are_exact_bytes() {
+    let world =
+        apart(&["Ship the refund fix today.", "ship the  refund fix", "the refund is shipped", "re\"fund"]);
+    for (text, expect) in [
+        ("\"the refund fix\"", &[0][..]),
+        ("\"the refund\"", &[2, 0]),
+        ("\"he refund f\"", &[0]),
+        ("\"Ship\"", &[0]),
+        ("\"hip\"", &[2, 1, 0]),
+        ("\"the  \"", &[1]),
+        ("\"the\"", &[2, 1, 0]),
+        ("\"refund\" \"today\"", &[0]),
+        ("\"no such thing\"", &[]),
+        ("\"fix today. \"", &[]),
+    ] {
+        let mut found = world.words(text);
+        found.sort_unstable_by(|one, other| other.cmp(one));
+        assert_eq!(found, expect, "{text}");
+    }
+}
+
+#[test]
+fn filters_come_first_and_no_words_mean_newest_first() {
+    let world = world(&[
+        (PUBLIC, "ANNA", 0, "refund one"),
+        (PUBLIC, "BEN", 60, "refund two"),
+        (SECRET, "ANNA", 120, "refund hidden"),
+        (PUBLIC, "ANNA", 180, "refund three"),
+        (PUBLIC, "ANNA", 240, "other"),
+    ]);
+    let window = |from: i64, to: i64| Window { from: Some(from * MINUTE), to: Some(to * MINUTE) };
+    assert_eq!(world.words("refund"), [3, 1, 0]);
+    assert_eq!(world.words(""), [4, 3, 1, 0]);
+    assert_eq!(world.words("the of"), [4, 3, 1, 0]);
+    assert_eq!(world.words("nothing"), [0; 0]);
+    assert_eq!(world.find(Query { author: Some("ANNA"), ..query("refund") }), [3, 0]);
+    assert_eq!(world.find(Query { author: Some("anna"), ..query("refund") }), [0; 0]);
+    assert_eq!(world.find(Query { author: Some("BEN"), ..query("") }), [1]);
+    assert_eq!(world.find(Query { window: window(60, 180), ..query("refund") }), [1]);
+    assert_eq!(world.find(Query { window: window(0, 240), limit: 2, ..query("") }), [3, 1]);
+    assert_eq!(world.find(Query { window: Window { from: Some(1), to: None }, ..query("refund") }), [3, 1]);
+    assert_eq!(world.find(Query { limit: 0, ..query("refund") }), [0; 0]);
+}
+
+#[test]
+fn neighbours_lend_a_part_of_their_score() {
+    let world = world(&[
+        (PUBLIC, "ANNA", 0, "which port does the gateway use"),
+        (SECRET, "ANNA", 1, "hidden"),
+        (PUBLIC, "BEN", 29, "8443, as before"),
+        (PUBLIC, "BEN", 60, "lunch"),
+    ]);
+    assert_eq!(world.words("gateway"), [0, 2]);
+}
+
+#[test]
+fn damaged_checkpoints_are_refused() {
+    let mut random = Random(7);
+    let whole = index(&ledger(&mut random, 4)).encode();
+    assert!(Index::decode(&whole).is_ok());
+    assert_eq!(Index::decode(b"").err(), Some(CheckpointError::Foreign));
+    assert_eq!(Index::decode(&[0; 99]).err(), Some(CheckpointError::Foreign));
+    let mut newer = whole.clone();
+    newer[8] = 2;
+    assert_eq!(Index::decode(&newer).err(), Some(CheckpointError::Version(2)));
+    for cut in 0..whole.len() {
+        assert!(Index::decode(&whole[..cut]).is_err(), "cut at {cut}");
+    }
+    for _ in 0..300 {
+        let mut damaged = whole.clone();
+        let at = 12 + random.below(whole.len() - 12);
+        damaged[at] ^= 1 << random.below(8);
+        assert_eq!(Index::decode(&damaged).err(), Some(CheckpointError::Checksum), "at {at}");
+    }
+}
+
+#[test]
+fn made_up_checkpoints_never_panic() {
+    let mut random = Random(11);
+    let mut read = 0;
+    for round in 0..3000_u64 {
+        let mut bytes = index(&ledger(&mut Random(round % 5), 3)).encode();
+        bytes.truncate(bytes.len() - 32);
+        for _ in 0..=random.below(3) {
+            let at = 12 + random.below(bytes.len() - 12);
+            bytes[at] = u8::try_from(random.below(256)).expect("a byte");
+        }
+        let hash = blake3::hash(&bytes);
+        bytes.extend_from_slice(hash.as_bytes());
+        if let Ok(index) = Index::decode(&bytes) {
+            read += 1;
+            let classes: Vec<ClassId> = (0..30).map(ClassId).collect();
+            let scope = Scope { classes: &classes, at: u32::MAX };
+            for text in ["refund port deadline", "2026-11-15", "", "\"refund\""] {
+                let texts: &[&str] = &[];
+                let Ok(_) = index.search(&scope, &query(text), texts);
+            }
+        }
+    }
+    assert!(read > 100, "some of it must be read: {read}");
+}

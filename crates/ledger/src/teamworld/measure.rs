@@ -1,0 +1,120 @@
+//! How well a search answers a world's questions.
+
+use std::collections::BTreeMap;
+
+use super::{Kind, Question, TeamWorld};
+use crate::search::{Hit, Index, Query, Scope};
+
+/// Hits that are looked at.
+const DEPTH: usize = 20;
+
+/// Answers so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Tally {
+    /// Questions.
+    pub asked: usize,
+    /// The sum of what they scored, each between 0 and 1.
+    pub sum: f64,
+}
+
+impl Tally {
+    /// The mean.
+    #[expect(clippy::cast_precision_loss, reason = "a count of questions")]
+    pub fn mean(&self) -> f64 {
+        if self.asked == 0 { 0.0 } else { self.sum / self.asked as f64 }
+    }
+
+    fn add(&mut self, score: f64) {
+        self.asked += 1;
+        self.sum += score;
+    }
+}
+
+/// What a kind of question is measured by.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Score {
+    /// Its name.
+    pub name: &'static str,
+    /// So many of the first hits count.
+    pub depth: usize,
+    /// What the mean should reach.
+    pub goal: f64,
+}
+
+impl Kind {
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Quote => "exact quote",
+            Self::Keyword => "keyword",
+            Self::Author => "author-filtered",
+            Self::Window => "time-window",
+            Self::Paraphrase => "paraphrase",
+            Self::Latest => "latest of updates",
+            Self::Unanswerable => "unanswerable",
+        }
+    }
+
+    /// What it is measured by: the part of the answers among the first hits. For what a reader may not
+    /// see, the part of the questions without a leak.
+    pub fn score(self) -> Score {
+        let (name, depth, goal) = match self {
+            Self::Quote => ("R@1", 1, 0.99),
+            Self::Keyword | Self::Author | Self::Window => ("R@5", 5, 0.95),
+            Self::Paraphrase => ("R@10", 10, 0.60),
+            Self::Latest => ("top 3", 3, 0.90),
+            Self::Unanswerable => ("no leak", DEPTH, 1.0),
+        };
+        Score { name, depth, goal }
+    }
+}
+
+/// How the questions of a world were answered.
+#[derive(Debug, Clone, Default)]
+pub struct Quality {
+    /// By kind.
+    pub kinds: BTreeMap<Kind, Tally>,
+    /// By kind and reader.
+    pub readers: BTreeMap<(Kind, usize), Tally>,
+    /// Hits that their reader may not see, in all questions.
+    pub leaks: usize,
+}
+
+/// Asks all questions of a world.
+pub fn measure(world: &TeamWorld, index: &Index) -> Quality {
+    let mut quality = Quality::default();
+    for question in &world.questions {
+        let hits = answer(world, index, question, DEPTH);
+        let score = score(question, &hits);
+        quality.kinds.entry(question.kind).or_default().add(score);
+        quality.readers.entry((question.kind, question.reader)).or_default().add(score);
+        let hidden = |hit: &&Hit| !sees(world, question.reader, hit.entry);
+        quality.leaks += hits.iter().filter(hidden).count();
+    }
+    quality
+}
+
+fn sees(world: &TeamWorld, reader: usize, entry: u32) -> bool {
+    let class = world.entries.get(entry as usize).map(|said| said.class as usize);
+    class.and_then(|class| world.audiences.get(class)).is_some_and(|readers| readers.contains(&reader))
+}
+
+/// Searches for the answer to a question.
+pub(super) fn answer(world: &TeamWorld, index: &Index, question: &Question, limit: usize) -> Vec<Hit> {
+    let classes = world.readable(question.reader);
+    let author = question.author.map(|author| world.person_id(author));
+    let scope = Scope { classes: &classes, at: index.len() };
+    let query = Query { text: &question.text, author: author.as_deref(), window: question.window, limit };
+    let Ok(hits) = index.search(&scope, &query, world);
+    hits
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a handful of hits")]
+fn score(question: &Question, hits: &[Hit]) -> f64 {
+    let depth = question.kind.score().depth;
+    let found = hits.iter().take(depth).filter(|hit| question.gold.contains(&hit.entry)).count();
+    match question.kind {
+        Kind::Unanswerable => f64::from(u8::from(found == 0)),
+        _ => found as f64 / question.gold.len().clamp(1, depth) as f64,
+    }
+}
