@@ -132,7 +132,7 @@ fn judge(given: &Value) -> Result<(), TestCaseError> {
                 }
             }
             Err(fault) => {
-                let form = rejected_form(given, &fault);
+                let form = rejected_form(given, &fault.reason());
                 prop_assert!(schema_of("write_bundle").admits(&form));
                 prop_assert_eq!(&form["wrote"], &Value::Bool(false));
                 prop_assert_eq!(&form["rejection"]["reason"], &Value::from(fault.reason()));
