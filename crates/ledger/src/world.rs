@@ -10,13 +10,8 @@ use crate::audience::{Classes, Viewer};
 use crate::config::{Config, People};
 use crate::entry::{AuthorClass, Entry};
 use crate::fact::{BundleCommit, ClockState, Epoch, Fact, Fork, Note, Outcome, PocketItem, Scene, Token};
-<<<<<<< HEAD
-use crate::ids::{BundleId, EntryId, ItemId, TokenId};
-use crate::search::{ClassId, Document, Index, date_words};
-=======
 use crate::ids::{BundleId, EntryId, ItemId, Name, TokenId};
-use crate::search::{ClassId, Document, Index};
->>>>>>> packs
+use crate::search::{ClassId, Document, Index, date_words};
 use crate::view::View;
 
 /// A bundle and where its entries are.

@@ -114,12 +114,8 @@ pub(crate) fn share(
         connections,
         memory,
         exports: Arc::new(Semaphore::new(http::EXPORTS_MAX)),
-<<<<<<< HEAD
-        tasks,
-=======
         terminals: OnceLock::new(),
-        tasks: TaskTracker::new(),
->>>>>>> capture
+        tasks,
         stopping: CancellationToken::new(),
         abandoned: CancellationToken::new(),
         tcp_addr,
