@@ -66,9 +66,6 @@ shapes! {
         /// What people see of the operator.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         operator_label: Option<String>,
-        /// An IANA name.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        timezone: Option<String>,
         /// OPEN or CLOSED.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         registry: Option<String>,

@@ -39,11 +39,11 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(stream::entry))
         .routes(routes!(tools::ask))
         .routes(routes!(tools::capsule))
-        .routes(routes!(views::show))
+        .routes(routes!(views::view))
         .routes(routes!(persons::list, persons::add))
         .routes(routes!(tokens::list, tokens::mint))
         .routes(routes!(tokens::revoke))
         .routes(routes!(audit::lines))
         .routes(routes!(audit::derived))
-        .routes(routes!(schemas::show))
+        .routes(routes!(schemas::schema))
 }

@@ -15,7 +15,7 @@ use super::seat::Seat;
 use crate::error::ApiError;
 
 /// Lists the people of a world.
-#[utoipa::path(get, path = "/v1/worlds/{world}/persons", tag = "worlds", params(("world" = String, Path)),
+#[utoipa::path(get, path = "/v1/worlds/{world}/persons", tag = "persons", params(("world" = String, Path)),
     responses((status = 200, description = "Those who were added, by id", body = wire::ledger::PersonList)))]
 pub(crate) async fn list(Query(NoQuery): Query<NoQuery>, seat: Seat) -> Json<Value> {
     let persons: Vec<_> = seat.room.read(|world| world.people.iter().map(Person::to_json).collect());
@@ -23,7 +23,7 @@ pub(crate) async fn list(Query(NoQuery): Query<NoQuery>, seat: Seat) -> Json<Val
 }
 
 /// Adds a person, or describes one anew.
-#[utoipa::path(post, path = "/v1/worlds/{world}/persons", tag = "worlds", params(("world" = String, Path)),
+#[utoipa::path(post, path = "/v1/worlds/{world}/persons", tag = "persons", params(("world" = String, Path)),
     request_body = wire::ledger::Person,
     responses((status = 201, description = "The person", body = wire::ledger::Person)))]
 pub(crate) async fn add(

@@ -2,7 +2,7 @@
 
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use turnkeep_ledger::{Code, Fault, schema};
+use turnkeep_ledger::{Code, Fault};
 
 use super::super::extract::Query;
 use super::super::query::NoQuery;
@@ -13,15 +13,19 @@ use crate::error::ApiError;
 #[utoipa::path(get, path = "/v1/worlds/{world}/schemas/{name}", tag = "ledger",
     params(("world" = String, Path), ("name" = String, Path)),
     responses((status = 200, description = "The schema", body = Object, content_type = "application/schema+json")))]
-pub(crate) async fn show(
+pub(crate) async fn schema(
     Query(NoQuery): Query<NoQuery>,
     _: Seat,
     Named(named): Named,
 ) -> Result<Response, ApiError> {
     let name = named.get("name").map(String::as_str).unwrap_or_default();
-    let schema = schema::schema(name.strip_suffix(".json").unwrap_or(name)).ok_or_else(|| {
-        let message = format!("there is no shape `{name}`; these are: {}", schema::NAMES.join(", "));
-        Fault::new(Code::NotFound, "", message)
-    })?;
+    let schema =
+        turnkeep_ledger::schema::schema(name.strip_suffix(".json").unwrap_or(name)).ok_or_else(|| {
+            let message = format!(
+                "there is no shape `{name}`; these are: {}",
+                turnkeep_ledger::schema::NAMES.join(", ")
+            );
+            Fault::new(Code::NotFound, "", message)
+        })?;
     Ok(([(CONTENT_TYPE, "application/schema+json")], schema).into_response())
 }

@@ -52,7 +52,8 @@ impl FromRequestParts<Arc<Shared>> for Seat {
         let room = shared.worlds.get(name).ok_or_else(|| access::no_world(name))?;
         let query = SeatQuery::from_query(Pairs::parse(parts.uri.query().unwrap_or_default())?)?;
         let seat = take(caller, room, &query)?;
-        let taken = query.as_person.as_deref().map(|person| ("acting-as", person));
+        let taken = query.as_person.as_deref().filter(|_| seat.token.is_none());
+        let taken = taken.map(|person| ("acting-as", person));
         if let Some((what, person)) = taken.or(seat.audit.then_some(("audit-read", ""))) {
             let details =
                 json!({ "person": person, "method": parts.method.as_str(), "path": parts.uri.path() });
@@ -78,9 +79,11 @@ impl FromRequestParts<Arc<Shared>> for Named {
 fn take(caller: Caller, room: Arc<Room>, query: &SeatQuery) -> Result<Seat, ApiError> {
     let forbidden = |message| ApiError::from(Fault::new(Code::Forbidden, "", message));
     match (caller, &query.as_person, query.audit) {
-        (Caller::Person(_), Some(_), _) => Err(forbidden("only the owner may act as a person")),
         (Caller::Person(_), _, true) => Err(forbidden("only the owner may read as audit")),
-        (Caller::Person(person), None, false) => {
+        (Caller::Person(person), Some(named), _) if person.who.viewer().as_str() != named => {
+            Err(forbidden("only the owner may act as somebody else"))
+        }
+        (Caller::Person(person), _, false) => {
             Ok(Seat { room, who: person.who, token: Some(person.token), audit: false })
         }
         (Caller::Owner, Some(_), true) => Err(ApiError::bad_request("`as` and `audit` exclude each other")),

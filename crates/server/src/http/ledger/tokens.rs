@@ -22,7 +22,7 @@ use crate::error::ApiError;
 use crate::ledger::token_text;
 
 /// Lists the tokens that count, without their secrets.
-#[utoipa::path(get, path = "/v1/worlds/{world}/tokens", tag = "worlds", params(("world" = String, Path)),
+#[utoipa::path(get, path = "/v1/worlds/{world}/tokens", tag = "tokens", params(("world" = String, Path)),
     responses((status = 200, description = "Oldest first", body = wire::ledger::TokenList)))]
 pub(crate) async fn list(Query(NoQuery): Query<NoQuery>, seat: Seat) -> Json<Value> {
     let mut tokens: Vec<Token> = seat.room.read(|world| world.tokens().cloned().collect());
@@ -31,7 +31,7 @@ pub(crate) async fn list(Query(NoQuery): Query<NoQuery>, seat: Seat) -> Json<Val
 }
 
 /// Mints a token for a person. Its secret is in this answer and nowhere else.
-#[utoipa::path(post, path = "/v1/worlds/{world}/tokens", tag = "worlds", params(("world" = String, Path)),
+#[utoipa::path(post, path = "/v1/worlds/{world}/tokens", tag = "tokens", params(("world" = String, Path)),
     request_body = wire::ledger::MintToken,
     responses((status = 201, description = "The token with its secret", body = wire::ledger::MintedToken)))]
 pub(crate) async fn mint(
@@ -82,7 +82,7 @@ fn later(node: &Node<'_>, now: Timestamp) -> Result<Timestamp, Fault> {
 }
 
 /// Revokes a token: from now on it opens nothing.
-#[utoipa::path(delete, path = "/v1/worlds/{world}/tokens/{token}", tag = "worlds",
+#[utoipa::path(delete, path = "/v1/worlds/{world}/tokens/{token}", tag = "tokens",
     params(("world" = String, Path), ("token" = String, Path)),
     responses((status = 204, description = "It counts no more")))]
 pub(crate) async fn revoke(

@@ -27,7 +27,7 @@ use crate::shared::Shared;
         ("audit" = Option<String>, Query, description = "Owner: `1` shows anybody's view"),
     ),
     responses((status = 200, description = "The view, or the difference of two", body = wire::ledger::ViewAnswer)))]
-pub(crate) async fn show(
+pub(crate) async fn view(
     State(shared): State<Arc<Shared>>,
     Query(query): Query<ViewsQuery>,
     seat: Seat,
