@@ -168,7 +168,7 @@ fn the_small_world_has_something_to_show() {
         "requested_by": { "engine": "test", "actor": "PLANNER", "knowledge_view": "PLANNER" },
         "tool": { "name": "LEDGER_SEARCH", "query_text": "refund" },
     });
-    assert_eq!(asked(&request).unwrap()["results"].as_array().unwrap().len(), 3);
+    assert!(asked(&request).unwrap()["results"].as_array().unwrap().len() >= 3);
     let capsule =
         with(&request, "tool", json!({ "name": "CAPSULE_GET", "constraints": { "person_id": "REVIEWER" } }));
     assert_eq!(asked(&capsule).unwrap()["sections"].as_array().unwrap().len(), 2);
