@@ -30,7 +30,6 @@ pub mod projection;
 pub mod proposal;
 pub mod quotation;
 pub mod record;
-pub mod record;
 pub mod rehydration;
 pub mod retrieval;
 pub mod schema;

@@ -168,7 +168,8 @@ fn the_small_world_has_something_to_show() {
         "requested_by": { "engine": "test", "actor": "PLANNER", "knowledge_view": "PLANNER" },
         "tool": { "name": "LEDGER_SEARCH", "query_text": "refund" },
     });
-    assert_eq!(asked(&request).unwrap()["results"].as_array().unwrap().len(), 3);
+    let found = asked(&request).unwrap();
+    assert!(found["results"][0]["verbatim_excerpt"].as_str().unwrap().contains("refund"), "{found}");
     let capsule =
         with(&request, "tool", json!({ "name": "CAPSULE_GET", "constraints": { "person_id": "REVIEWER" } }));
     assert_eq!(asked(&capsule).unwrap()["sections"].as_array().unwrap().len(), 2);
