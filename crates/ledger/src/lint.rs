@@ -46,9 +46,10 @@ const STATE_WORDS_MAX: usize = 3;
 
 /// The first lint that fires.
 pub fn lint(text: &str) -> Option<Lint> {
-    let checks: [(Lint, fn(&str) -> bool); 3] =
-        [(Lint::KeyValue, has_key_value), (Lint::Markup, has_markup), (Lint::Machinery, has_machinery)];
-    checks.iter().find(|(_, fires)| fires(text)).map(|(lint, _)| *lint)
+    let fired = |fires: bool, lint| fires.then_some(lint);
+    fired(has_key_value(text), Lint::KeyValue)
+        .or_else(|| fired(has_markup(text), Lint::Markup))
+        .or_else(|| fired(has_machinery(text), Lint::Machinery))
 }
 
 /// What is recorded of offered prose: its words, or none where a lint fires.

@@ -28,8 +28,6 @@ use crate::view::View;
 use crate::world::World;
 
 mod beat;
-#[cfg(test)]
-mod tests;
 
 pub use beat::{CALLS_MAX, Loop, PACK_BYTES_MAX};
 
