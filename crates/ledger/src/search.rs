@@ -17,6 +17,7 @@
 //! Nothing here does I/O. The index holds no text: phrases are checked against [`Texts`].
 
 mod checkpoint;
+mod columns;
 mod excerpt;
 mod fold;
 mod index;

@@ -29,7 +29,7 @@ pub const NEIGHBOUR: f32 = 0.3;
 pub const SESSION: f32 = 0.1;
 
 /// So many of the best get the part for their surroundings; those behind them keep their places.
-pub const RERANKED: usize = 200;
+pub const RERANKED: usize = 40;
 
 /// Of a longer query the rarest terms count.
 const TERMS_MAX: usize = u32::BITS as usize;
@@ -96,8 +96,9 @@ impl Filter {
 
     #[inline]
     fn passes(&self, view: &View<'_>, number: u32) -> bool {
-        let entry = view.entry(number);
-        self.author.is_none_or(|author| author == entry.author) && self.window.holds(entry.time)
+        let entries = &view.index.entries;
+        self.author.is_none_or(|author| author == entries.authors[number as usize])
+            && self.window.holds(entries.times[number as usize])
     }
 }
 
@@ -249,7 +250,7 @@ fn add_all(view: &View<'_>, terms: &[Term], scratch: &mut Scratch) {
         for list in view.lists(term.number) {
             for posting in list.iter().take_while(|posting| posting.entry < view.at) {
                 let count = f32::from(posting.count);
-                let score = top * (count / (count + curve.damping(view.entry(posting.entry).length)));
+                let score = top * (count / (count + curve.damping(view.index.entries.length(posting.entry))));
                 scratch.add(posting.entry, score, term.bit);
             }
         }
