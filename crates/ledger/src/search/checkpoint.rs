@@ -77,6 +77,8 @@ impl Index {
         read_entries(&mut reader, &mut index)?;
         for _ in 0..index.terms.len() {
             let lists = read_lists(&mut reader, &index)?;
+            let counts = lists.as_pairs().flat_map(|(_, list)| list.iter()).map(|posting| posting.count);
+            index.peaks.push(counts.max().unwrap_or(0));
             index.lists.push(lists);
         }
         if reader.offset != reader.bytes.len() {

@@ -21,6 +21,8 @@ pub struct Index {
     pub(super) terms: Lexicon,
     /// By term.
     pub(super) lists: Vec<ClassLists>,
+    /// By term, how often it occurs in one entry at most: a bound that only saves work.
+    pub(super) peaks: Vec<u8>,
     pub(super) classes: Vec<Class>,
     pub(super) class_numbers: HashMap<ClassId, u32>,
     pub(super) scratch: Pool,
@@ -90,6 +92,7 @@ impl Index {
             authors: Lexicon::new(),
             terms: Lexicon::new(),
             lists: Vec::new(),
+            peaks: Vec::new(),
             classes: Vec::new(),
             class_numbers: HashMap::new(),
             scratch: Pool::default(),
@@ -152,7 +155,9 @@ impl Index {
             let (term, count) = (same[0] as usize, u8::try_from(same.len()).unwrap_or(u8::MAX));
             while self.lists.len() <= term {
                 self.lists.push(ClassLists::One(class, List::new()));
+                self.peaks.push(0);
             }
+            self.peaks[term] = self.peaks[term].max(count);
             self.lists[term].list_mut(class).push(Posting { entry, count });
         }
         found.clear();
@@ -166,6 +171,7 @@ impl Index {
             + self.authors.heap_bytes()
             + self.terms.heap_bytes()
             + self.lists.capacity() * size_of::<ClassLists>()
+            + self.peaks.capacity()
             + self.lists.iter().map(ClassLists::heap_bytes).sum::<usize>()
     }
 }

@@ -85,6 +85,22 @@ impl<'a> View<'a> {
         times[one as usize].abs_diff(times[other as usize]) <= REACH_MILLIS
     }
 
+    /// These entries and those within so many steps of them, by class and number.
+    pub(super) fn within(&self, entries: &[u32], steps: usize) -> Vec<(u32, u32)> {
+        let mut near = Vec::with_capacity(entries.len() * (2 * steps + 1));
+        let class = |entry: u32| self.index.entries.classes[entry as usize];
+        for entry in entries {
+            near.push((class(*entry), *entry));
+            for step in [Self::before, Self::after] {
+                let steps = std::iter::successors(step(self, *entry), |at| step(self, *at)).take(steps);
+                near.extend(steps.map(|entry| (class(entry), entry)));
+            }
+        }
+        near.sort_unstable();
+        near.dedup();
+        near
+    }
+
     /// Which of the query's terms an entry or its surroundings have.
     pub(super) fn terms_around(&self, number: u32, scratch: &Scratch) -> u32 {
         let mut terms = scratch.slot(number).terms;
