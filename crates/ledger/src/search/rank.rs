@@ -26,7 +26,7 @@ pub const NEIGHBOUR: f32 = 0.3;
 pub const SESSION: f32 = 0.1;
 
 /// So many of the best get the part for their surroundings; those behind them keep their places.
-pub const RERANKED: usize = 16;
+pub const RERANKED: usize = 10;
 
 /// As [`RERANKED`], in a view of at most [`SMALL`] entries, where it costs little.
 pub const RERANKED_SMALL: usize = 200;
