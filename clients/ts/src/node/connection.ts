@@ -10,7 +10,14 @@
 import type { OnReadOpts, Socket } from "node:net";
 import { LostError, type ProtocolError, TooLargeError } from "../core/errors.js";
 import { ByteWriter } from "../wire/bytes.js";
-import { type Frame, FrameGatherer, FrameTooLongError, HEADER_BYTES, MsgType } from "../wire/frame.js";
+import {
+	type Frame,
+	FrameGatherer,
+	FrameTooLongError,
+	type GatheredFrame,
+	HEADER_BYTES,
+	MsgType,
+} from "../wire/frame.js";
 import { cancel, type RequestCodec, writeRequest } from "../wire/requests.js";
 import { failure, serverError } from "../wire/responses.js";
 
@@ -26,7 +33,7 @@ const SILENCE_TICKS = 4;
 export interface Waiter {
 	/** Whether one answer ends the wait; a subscription waits until it is cancelled or refused. */
 	readonly isReply: boolean;
-	/** Takes a frame. */
+	/** Takes a frame. Its payload must be made its own by whoever keeps it. */
 	onFrame(frame: Frame): void;
 	/** Learns that no more frames come: the connection was lost, or the answer is not what the protocol says. */
 	onLost(error: LostError | ProtocolError): void;
@@ -46,16 +53,16 @@ export class Connection {
 	readonly #socket: Socket;
 	readonly #bounds: ConnectionBounds;
 	readonly #gatherer: FrameGatherer;
-	readonly #waiters = new Map<bigint, Waiter>();
+	readonly #waiters = new Map<number, Waiter>();
 	readonly #silence: NodeJS.Timeout;
 	#outbox = new ByteWriter(OUTBOX_BYTES);
 	#spare: ByteWriter | null = new ByteWriter(OUTBOX_BYTES);
 	#flushIsDue = false;
-	#nextId = 1n;
+	#nextId = 1;
 	/** How many waiters wait for one answer: the ones for which a silent server is a dead one. */
 	#replies = 0;
 	/** Subscriptions to which nothing has come yet, not even their acceptance. */
-	readonly #unaccepted = new Set<bigint>();
+	readonly #unaccepted = new Set<number>();
 	#silentTicks = 0;
 	#lost: LostError | null = null;
 
@@ -81,11 +88,11 @@ export class Connection {
 	}
 
 	/** Queues a request and gives its id. Throws if the connection has ended or the request is too large. */
-	send<T>(codec: RequestCodec<T>, request: T, waiter: Waiter): bigint {
+	send<T>(codec: RequestCodec<T>, request: T, waiter: Waiter): number {
 		if (this.#lost !== null) throw this.#lost;
 		const reqId = this.#nextId;
 		this.#write(codec, reqId, request);
-		this.#nextId += 1n;
+		this.#nextId += 1;
 		this.#waiters.set(reqId, waiter);
 		if (waiter.isReply) this.#replies += 1;
 		else this.#unaccepted.add(reqId);
@@ -94,14 +101,14 @@ export class Connection {
 	}
 
 	/** Forgets who waits for an answer; it is dropped when it comes, and `onSettled` is called in its place. */
-	abandon(reqId: bigint, onSettled: () => void): void {
+	abandon(reqId: number, onSettled: () => void): void {
 		this.#waiters.set(reqId, { isReply: true, onFrame: onSettled, onLost: onSettled });
 	}
 
 	/** Ends a subscription. Harmless if it has ended already. */
-	cancel(reqId: bigint): void {
+	cancel(reqId: number): void {
 		this.#unaccepted.delete(reqId);
-		if (this.#waiters.delete(reqId) && this.#lost === null) this.send(cancel, reqId, NOBODY);
+		if (this.#waiters.delete(reqId) && this.#lost === null) this.send(cancel, BigInt(reqId), NOBODY);
 	}
 
 	/** Ends the connection; everybody who still waits learns why, by default that this side closed it. */
@@ -109,7 +116,7 @@ export class Connection {
 		this.#end(why);
 	}
 
-	#write<T>(codec: RequestCodec<T>, reqId: bigint, request: T): void {
+	#write<T>(codec: RequestCodec<T>, reqId: number, request: T): void {
 		const out = this.#outbox;
 		const start = out.length;
 		try {
@@ -171,23 +178,24 @@ export class Connection {
 
 	/** Ends the connection because of an answer that is too long. Who asked for it learns that; the others may repeat. */
 	#refuse(cause: FrameTooLongError): void {
-		const asker = this.#waiters.get(cause.reqId);
-		this.#waiters.delete(cause.reqId);
+		const asker = this.#waiters.get(cause.id);
+		this.#waiters.delete(cause.id);
 		this.#end(new LostError("frame_too_long", cause.message, { cause }));
 		asker?.onLost(cause);
 	}
 
 	/** Hands a frame to whoever waits for it. A subscription that was given up may speak for a moment. */
-	readonly #deliver = (frame: Frame): void => {
-		const waiter = this.#waiters.get(frame.reqId);
+	readonly #deliver = (frame: GatheredFrame): void => {
+		const { id } = frame;
+		const waiter = this.#waiters.get(id);
 		const isError = frame.msgType === MsgType.Error;
 		if (waiter === undefined) {
-			if (isError && frame.reqId === 0n) this.#end(refusal(frame));
+			if (isError && id === 0) this.#end(refusal(frame));
 			return;
 		}
-		if (waiter.isReply || isError) this.#waiters.delete(frame.reqId);
+		if (waiter.isReply || isError) this.#waiters.delete(id);
 		if (waiter.isReply) this.#replies -= 1;
-		else this.#unaccepted.delete(frame.reqId);
+		else this.#unaccepted.delete(id);
 		waiter.onFrame(frame);
 	};
 

@@ -34,6 +34,7 @@ export class FrameQueue implements Waiter {
 			this.onOverrun();
 			return;
 		}
+		frame.payload.own();
 		this.#frames.push(frame);
 		this.#bytes += frame.bytes;
 		this.#wake?.();

@@ -275,7 +275,7 @@ describe("a server that does not keep to the protocol", () => {
 		],
 		[
 			"answers another message",
-			(peer, frame) => peer.answer({ ...frame, msgType: MsgType.GetBlob }, responses.blob, Buffer.of(1)),
+			(peer, frame) => peer.answer({ reqId: frame.reqId, msgType: MsgType.GetBlob }, responses.blob, Buffer.of(1)),
 			{ fault: "wrong_answer" },
 		],
 		[
@@ -317,7 +317,7 @@ describe("a server that does not keep to the protocol", () => {
 
 	it("and speaks to nobody is ignored", async () => {
 		const server = await fake((peer, frame) => {
-			peer.answer({ ...frame, reqId: 2n ** 64n - 1n }, responses.contextHead, HEAD);
+			peer.answer({ msgType: frame.msgType, reqId: 2n ** 64n - 1n }, responses.contextHead, HEAD);
 			peer.answer(frame, responses.contextHead, HEAD);
 			peer.answer(frame, responses.contextHead, HEAD);
 		});
