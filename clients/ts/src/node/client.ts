@@ -7,7 +7,7 @@
  */
 
 import { type BlobHash, hashOf, verifyHash } from "../core/blob-hash.js";
-import { LostError, TooLargeError } from "../core/errors.js";
+import { LostError, ProtocolError, TooLargeError } from "../core/errors.js";
 import type { IdempotencyKey } from "../wire/requests.js";
 import * as requests from "../wire/requests.js";
 import type { ResponseCodec } from "../wire/responses.js";
@@ -220,8 +220,17 @@ export class Client {
 	}
 
 	/** Which of these blobs the server has, in the order of the question. */
-	hasBlobs(hashes: readonly BlobHash[], options?: CallOptions): Promise<readonly boolean[]> {
-		return this.#ask(requests.hasBlobs, hashes, responses.blobsPresent, options);
+	async hasBlobs(hashes: readonly BlobHash[], options?: CallOptions): Promise<readonly boolean[]> {
+		const present: boolean[] = [];
+		do {
+			const part = hashes.slice(present.length, present.length + requests.HAS_BLOBS_MAX);
+			const answers = await this.#ask(requests.hasBlobs, part, responses.blobsPresent, options);
+			if (answers.length !== part.length) {
+				throw new ProtocolError("wrong_answer", `${answers.length} answers for ${part.length} blobs`);
+			}
+			for (const answer of answers) present.push(answer);
+		} while (present.length < hashes.length);
+		return present;
 	}
 
 	/** Sets a turn's filesystem root, once and for all. */

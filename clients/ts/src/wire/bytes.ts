@@ -9,12 +9,12 @@ import { isUtf8 } from "node:buffer";
 import { blake3Into } from "../core/blake3.js";
 import { type BlobHash, HASH_BYTES } from "../core/blob-hash.js";
 import { ProtocolError } from "../core/errors.js";
+import { utf8Of } from "../core/text.js";
 import type { Slab } from "./slab.js";
 
 const U64_MAX = 2n ** 64n - 1n;
 const U32_SPAN = 2 ** 32;
-const LONE_SURROGATE = /\p{Surrogate}/u;
-const NO_BYTES = Buffer.alloc(0);
+const NO_BYTES = new Uint8Array(0);
 
 /** A buffer that frames are written into, one behind the other. */
 export class ByteWriter {
@@ -103,7 +103,7 @@ export class ByteWriter {
 	/** A length of 32 bits and the text as UTF-8. A text that comes again, as types do, is encoded once. */
 	text(text: string): void {
 		if (text !== this.#lastText) {
-			this.#lastTextBytes = utf8(text);
+			this.#lastTextBytes = utf8Of(text);
 			this.#lastText = text;
 		}
 		this.bytes(this.#lastTextBytes);
@@ -111,7 +111,7 @@ export class ByteWriter {
 
 	/** A length of 32 bits and the bytes, or the text as UTF-8. */
 	key(key: string | Uint8Array): void {
-		this.bytes(typeof key === "string" ? utf8(key) : key);
+		this.bytes(typeof key === "string" ? utf8Of(key) : key);
 	}
 
 	/** Sets a number of 32 bits that was written earlier. */
@@ -274,12 +274,6 @@ export class ByteReader {
 
 export function viewOf(buffer: Buffer): DataView {
 	return new DataView(buffer.buffer, buffer.byteOffset, buffer.byteLength);
-}
-
-/** Text as UTF-8. Throws a `TypeError` if it has half a surrogate pair, which UTF-8 cannot hold. */
-export function utf8(text: string): Buffer {
-	if (LONE_SURROGATE.test(text)) throw new TypeError(`not Unicode text: ${JSON.stringify(text.slice(0, 80))}`);
-	return Buffer.from(text);
 }
 
 function checked(value: number, max: number): number {

@@ -8,8 +8,9 @@
 
 import type { BlobHash } from "../core/blob-hash.js";
 import { ProtocolError } from "../core/errors.js";
+import { utf8Of } from "../core/text.js";
 import type { ContextId, Position, TurnId } from "../node/ids.js";
-import { type ByteReader, type ByteWriter, utf8 } from "./bytes.js";
+import type { ByteReader, ByteWriter } from "./bytes.js";
 import { beginFrame, endFrame, type Frame, MsgType } from "./frame.js";
 import { type NewContent, readContent, readOptionalTurnId, readTurnId, writeContent } from "./turns.js";
 
@@ -20,7 +21,8 @@ const FLAG_EXPECTED_HEAD = 4;
 const FLAG_KEY = 8;
 
 const BATCH_TURNS_MAX = 1024;
-const HAS_BLOBS_MAX = 65_536;
+/** One question about blobs has at most so many hashes. */
+export const HAS_BLOBS_MAX = 65_536;
 const ONLY_NEW = 2n ** 64n - 1n;
 
 /** Who connects; null is the empty HELLO. */
@@ -134,7 +136,7 @@ export const hello: RequestCodec<Hello> = {
 	flagsOf: noFlags,
 	write(out, request) {
 		if (request === null) return;
-		const tag = utf8(request.tag);
+		const tag = utf8Of(request.tag);
 		out.u16(request.version);
 		out.u16(tag.length);
 		out.raw(tag);

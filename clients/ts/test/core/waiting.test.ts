@@ -4,10 +4,14 @@ import { getEventListeners } from "node:events";
 import { describe, expect, it } from "vitest";
 import { orAborted } from "../../src/core/abort.js";
 import { Backoff } from "../../src/core/backoff.js";
+import { timeLimit } from "../../src/core/time-limit.js";
 import * as text from "../../src/http/ids.js";
+import { GatewayClient } from "../../src/http/index.js";
 import { parseAddress } from "../../src/node/dial.js";
 import { Gate } from "../../src/node/gate.js";
 import * as numeric from "../../src/node/ids.js";
+import { connect } from "../../src/node/index.js";
+import { resolveOptions } from "../../src/node/options.js";
 
 describe("pauses", () => {
 	const policy = { attemptsMax: 5, firstMs: 100, longestMs: 500 };
@@ -51,6 +55,26 @@ describe("pauses", () => {
 		const never = orAborted(new Promise(() => undefined), controller.signal);
 		controller.abort(new Error("enough"));
 		await expect(never).rejects.toThrow("enough");
+	});
+});
+
+describe("a time-out", () => {
+	it.each([
+		[1, 1],
+		[0.5, 0.5],
+		[2 ** 31, 2 ** 31 - 1],
+		[Infinity, 2 ** 31 - 1],
+	])("of %d ms waits for %d", (asked, waited) => {
+		expect(timeLimit("some time", asked)).toBe(waited);
+		const resolved = resolveOptions({ connectTimeoutMs: asked, answerTimeoutMs: asked });
+		expect(resolved).toMatchObject({ connectTimeoutMs: waited, answerTimeoutMs: waited });
+	});
+
+	it.each([0, -1, -Infinity, Number.NaN])("of %d ms is refused at once, by name", async (ms) => {
+		for (const name of ["connectTimeoutMs", "answerTimeoutMs"]) {
+			await expect(connect("127.0.0.1:1", { [name]: ms })).rejects.toThrow(new RegExp(`^${name} must be a positive`));
+		}
+		expect(() => new GatewayClient({ baseUrl: "http://127.0.0.1:1", timeoutMs: ms })).toThrow(/^timeoutMs must be/);
 	});
 });
 
