@@ -20,9 +20,10 @@ import type { Frame } from "../wire/frame.js";
 import type { RequestCodec } from "../wire/requests.js";
 import type { ResponseCodec } from "../wire/responses.js";
 import { readAnswer } from "./answer.js";
-import type { Connection, Waiter } from "./connection.js";
+import type { Connection } from "./connection.js";
 import type { Gate } from "./gate.js";
 import type { ResolvedOptions } from "./options.js";
+import type { Waiter } from "./waiters.js";
 
 /** Whether a request may be sent again when nobody knows what came of it. */
 export type Repeat = "safe" | "unsafe";

@@ -8,7 +8,7 @@
  */
 
 import type { OnReadOpts, Socket } from "node:net";
-import { LostError, type ProtocolError, TooLargeError } from "../core/errors.js";
+import { LostError, TooLargeError } from "../core/errors.js";
 import { ByteWriter } from "../wire/bytes.js";
 import {
 	type Frame,
@@ -20,6 +20,7 @@ import {
 } from "../wire/frame.js";
 import { cancel, type RequestCodec, writeRequest } from "../wire/requests.js";
 import { failure, serverError } from "../wire/responses.js";
+import { type Waiter, Waiters } from "./waiters.js";
 
 /** A buffer is kept for the next frames unless one made it grow beyond this. */
 const SPARE_BYTES_MAX = 1 << 20;
@@ -28,16 +29,6 @@ const OUTBOX_BYTES = 64 << 10;
 const WRITE_BYTES = 256 << 10;
 /** Silence is looked for so many times within the time-out. */
 const SILENCE_TICKS = 4;
-
-/** Who waits for the frames with one request id. */
-export interface Waiter {
-	/** Whether one answer ends the wait; a subscription waits until it is cancelled or refused. */
-	readonly isReply: boolean;
-	/** Takes a frame. Its payload must be made its own by whoever keeps it. */
-	onFrame(frame: Frame): void;
-	/** Learns that no more frames come: the connection was lost, or the answer is not what the protocol says. */
-	onLost(error: LostError | ProtocolError): void;
-}
 
 /** What a connection needs to know about its bounds. */
 export interface ConnectionBounds {
@@ -53,12 +44,11 @@ export class Connection {
 	readonly #socket: Socket;
 	readonly #bounds: ConnectionBounds;
 	readonly #gatherer: FrameGatherer;
-	readonly #waiters = new Map<number, Waiter>();
+	readonly #waiters = new Waiters();
 	readonly #silence: NodeJS.Timeout;
 	#outbox = new ByteWriter(OUTBOX_BYTES);
 	#spare: ByteWriter | null = new ByteWriter(OUTBOX_BYTES);
 	#flushIsDue = false;
-	#nextId = 1;
 	/** How many waiters wait for one answer: the ones for which a silent server is a dead one. */
 	#replies = 0;
 	/** Subscriptions to which nothing has come yet, not even their acceptance. */
@@ -90,9 +80,8 @@ export class Connection {
 	/** Queues a request and gives its id. Throws if the connection has ended or the request is too large. */
 	send<T>(codec: RequestCodec<T>, request: T, waiter: Waiter): number {
 		if (this.#lost !== null) throw this.#lost;
-		const reqId = this.#nextId;
+		const reqId = this.#waiters.nextId();
 		this.#write(codec, reqId, request);
-		this.#nextId += 1;
 		this.#waiters.set(reqId, waiter);
 		if (waiter.isReply) this.#replies += 1;
 		else this.#unaccepted.add(reqId);
@@ -142,7 +131,7 @@ export class Connection {
 		});
 	}
 
-	#flush(): void {
+	readonly #flush = (): void => {
 		if (this.#lost !== null || this.#spare === null || this.#outbox.length === 0) return;
 		const full = this.#outbox;
 		this.#outbox = this.#spare;
@@ -152,7 +141,7 @@ export class Connection {
 			this.#spare = full.capacity > SPARE_BYTES_MAX ? new ByteWriter(OUTBOX_BYTES) : full;
 			this.#flush();
 		});
-	}
+	};
 
 	/** Writes part after part. A socket that fails says so by itself. */
 	#writeFrom(bytes: Buffer, onWritten: () => void): void {
@@ -173,6 +162,8 @@ export class Connection {
 			if (!(cause instanceof FrameTooLongError)) throw cause;
 			this.#refuse(cause);
 		}
+		// After what the answers set off, and before more is read: the server works on while more answers are read.
+		process.nextTick(this.#flush);
 		return this.#lost === null;
 	}
 
@@ -189,7 +180,7 @@ export class Connection {
 		const { id } = frame;
 		const waiter = this.#waiters.get(id);
 		const isError = frame.msgType === MsgType.Error;
-		if (waiter === undefined) {
+		if (waiter === null) {
 			if (isError && id === 0) this.#end(refusal(frame));
 			return;
 		}
@@ -212,8 +203,7 @@ export class Connection {
 		this.#lost = lost;
 		clearInterval(this.#silence);
 		this.#socket.destroy();
-		const waiters = [...this.#waiters.values()];
-		this.#waiters.clear();
+		const waiters = this.#waiters.takeAll();
 		this.#replies = 0;
 		this.#unaccepted.clear();
 		for (const waiter of waiters) waiter.onLost(lost);

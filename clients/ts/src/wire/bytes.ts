@@ -111,7 +111,8 @@ export class ByteWriter {
 
 	/** A length of 32 bits and the bytes, or the text as UTF-8. */
 	key(key: string | Uint8Array): void {
-		this.bytes(typeof key === "string" ? utf8Of(key) : key);
+		if (key.length === 0) this.u32(0);
+		else this.bytes(typeof key === "string" ? utf8Of(key) : key);
 	}
 
 	/** Sets a number of 32 bits that was written earlier. */
@@ -197,17 +198,8 @@ export class ByteReader {
 	}
 
 	hash(): BlobHash {
-		return this.hashAt(this.#take(HASH_BYTES));
-	}
-
-	/** The hash at a place that {@link skip} gave, in memory that the reader owns. */
-	hashAt(at: number): BlobHash {
+		const at = this.#take(HASH_BYTES);
 		return this.#buffer.toString("hex", at, at + HASH_BYTES) as BlobHash;
-	}
-
-	/** Passes over so many bytes and gives the place where they are. */
-	skip(length: number): number {
-		return this.#take(length);
 	}
 
 	/** Bytes without a length before them. */

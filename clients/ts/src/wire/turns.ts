@@ -1,8 +1,7 @@
 /**
  * Turns on the wire: as they are sent, and as items of reads and subscriptions.
  *
- * A turn that is read is checked at once, field by field, and holds on to the bytes that it came in: its hash becomes
- * text when it is asked for. Turns of one page that have the same type share its {@link TypeRef}.
+ * Turns of one page share the memory that it came in and, where they have the same type, its {@link TypeRef}.
  */
 
 import { type BlobHash, HASH_BYTES } from "../core/blob-hash.js";
@@ -94,49 +93,27 @@ export function writeTurn(out: ByteWriter, turn: Turn, withDetails: boolean): vo
 /** The fixed fields of a turn on the wire. */
 const TURN_BYTES_MIN = 8 + 8 + 4 + 4 + 4 + 4 + 4 + 4 + HASH_BYTES + 4;
 
-/** A turn in the memory of the page that it came in. */
-class ReadTurn implements Turn {
-	readonly id: TurnId;
-	readonly parentId: TurnId | null;
-	readonly depth: number;
-	readonly type: TypeRef;
-	readonly encoding: number;
-	readonly compression: Compression;
-	readonly uncompressedLength: number;
-	readonly payload: Uint8Array;
-	readonly #page: ByteReader;
-	readonly #hashAt: number;
-
-	/** Reads one; `before` is the turn that was read before it from the same page. */
-	constructor(input: ByteReader, before: Turn | undefined) {
-		this.id = readTurnId(input);
-		this.parentId = before !== undefined && input.isNextU64(before.id) ? before.id : readOptionalTurnId(input);
-		this.depth = input.u32();
-		this.type = readTypeRef(input, before?.type);
-		this.encoding = input.u32();
-		this.compression = readCompression(input.u32());
-		this.uncompressedLength = input.u32();
-		this.#page = input;
-		this.#hashAt = input.skip(HASH_BYTES);
-		this.payload = input.bytes();
-	}
-
-	get hash(): BlobHash {
-		return this.#page.hashAt(this.#hashAt);
-	}
+/** Reads a turn; `before` is the one that was read before it from the same page. */
+function readItem(input: ByteReader, before: Turn | undefined): Turn {
+	return {
+		id: readTurnId(input),
+		parentId: before !== undefined && input.isNextU64(before.id) ? before.id : readOptionalTurnId(input),
+		depth: input.u32(),
+		type: readTypeRef(input, before?.type),
+		encoding: input.u32(),
+		compression: readCompression(input.u32()),
+		uncompressedLength: input.u32(),
+		hash: input.hash(),
+		payload: input.bytes(),
+	};
 }
 
-/** A turn with what only `details` give. */
-class DetailedTurn extends ReadTurn {
-	readonly createdAt: Date;
-	readonly fsRoot: BlobHash | null;
-
-	constructor(input: ByteReader, before: Turn | undefined) {
-		super(input, before);
-		this.createdAt = new Date(Number(input.u64()));
-		const root = input.hash();
-		this.fsRoot = root === NO_HASH ? null : root;
-	}
+/** The same with what only `details` give. */
+function readDetailedItem(input: ByteReader, before: Turn | undefined): Turn {
+	const turn = readItem(input, before);
+	const createdAt = new Date(Number(input.u64()));
+	const root = input.hash();
+	return { ...turn, createdAt, fsRoot: root === NO_HASH ? null : root };
 }
 
 /** A count of 32 bits and that many turns. */
@@ -149,7 +126,7 @@ export function readTurns(input: ByteReader, max: number, withDetails: boolean):
 	const turns: Turn[] = new Array(count);
 	let before: Turn | undefined;
 	for (let index = 0; index < count; index += 1) {
-		before = withDetails ? new DetailedTurn(input, before) : new ReadTurn(input, before);
+		before = withDetails ? readDetailedItem(input, before) : readItem(input, before);
 		turns[index] = before;
 	}
 	return turns;
@@ -158,7 +135,7 @@ export function readTurns(input: ByteReader, max: number, withDetails: boolean):
 /** One turn alone. */
 export function readTurn(input: ByteReader, withDetails: boolean): Turn {
 	input.own();
-	return withDetails ? new DetailedTurn(input, undefined) : new ReadTurn(input, undefined);
+	return withDetails ? readDetailedItem(input, undefined) : readItem(input, undefined);
 }
 
 export function readTurnId(input: ByteReader): TurnId {
