@@ -62,6 +62,8 @@ pub struct Injector {
 pub struct Injected {
     queue: Arc<Mutex<Queue>>,
     bell: PipeReader,
+    /// Keeps the bell from hanging up, which could be heard without end, when nobody can inject.
+    _ringer: Arc<PipeWriter>,
 }
 
 fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
@@ -74,8 +76,9 @@ pub fn inject_queue(framing: Framing) -> io::Result<(Injector, Injected)> {
     rustix::io::ioctl_fionbio(&heard, true)?;
     rustix::io::ioctl_fionbio(&bell, true)?;
     let queue = Arc::new(Mutex::new(Queue::default()));
-    let injector = Injector { queue: queue.clone(), bell: Arc::new(bell), framing };
-    Ok((injector, Injected { queue, bell: heard }))
+    let bell = Arc::new(bell);
+    let injector = Injector { queue: queue.clone(), bell: bell.clone(), framing };
+    Ok((injector, Injected { queue, bell: heard, _ringer: bell }))
 }
 
 impl Injector {
