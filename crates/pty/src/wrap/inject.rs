@@ -8,10 +8,10 @@ use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::typed::PASTE_END;
+pub use turnkeep_types::broker::INJECT_BYTES_MAX;
+use turnkeep_types::broker::ends_paste;
 
-/// Bytes that may wait for the child.
-pub const INJECT_BYTES_MAX: usize = 16 << 20;
+use super::typed::PASTE_END;
 
 /// Why bytes were not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -90,7 +90,7 @@ impl Injector {
     /// The same, framed if either the queue or the caller wants it.
     pub fn inject_as(&self, framing: Framing, content: Vec<u8>) -> Result<(), InjectError> {
         let framing = if self.framing == Framing::Bracketed { self.framing } else { framing };
-        if framing == Framing::Bracketed && holds(&content, PASTE_END) {
+        if framing == Framing::Bracketed && ends_paste(&content) {
             return Err(InjectError::HoldsPasteEnd);
         }
         let mut queue = lock(&self.queue);
@@ -146,10 +146,6 @@ impl Drop for Injected {
     fn drop(&mut self) {
         *lock(&self.queue) = Queue { ended: true, ..Queue::default() };
     }
-}
-
-fn holds(content: &[u8], mark: &[u8]) -> bool {
-    content.windows(mark.len()).any(|window| window == mark)
 }
 
 #[cfg(test)]
