@@ -39,6 +39,7 @@ pub mod staged;
 pub mod teamworld;
 pub mod time;
 pub mod tools;
+pub mod verify;
 pub mod view;
 pub mod world;
 

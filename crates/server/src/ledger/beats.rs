@@ -15,11 +15,13 @@ use turnkeep_ledger::outcome::{self, Gate};
 use turnkeep_ledger::{Code, Fault, Grant, Principal, Sight, World};
 use turnkeep_ledger::{projection, proposal};
 use turnkeep_store::Refusal;
+use turnkeep_types::Timestamp;
 
 use super::Answer;
 use super::error::LedgerError;
 use super::in_flight::{Entry, Pass};
 use super::room::Room;
+use super::writer::{self, End};
 
 /// How long the same request waits for itself.
 const WAIT_FOR_ITSELF: Duration = Duration::from_secs(30);
@@ -164,14 +166,20 @@ impl Room {
     }
 
     async fn carry_out(&self, request: Request, _pass: Pass) -> Result<Answer, LedgerError> {
+        let proposed = match request.door {
+            Door::Invocation => self.ask_writer(&request.envelope).await?,
+            Door::Beat => End::Silence,
+        };
         for _ in 0..DECISIONS_MAX {
             let mut pen = self.pen().await;
             // The one that we waited for may have been this very request.
             if let Some(answer) = self.answered_before(&request)? {
                 return Ok(answer);
             }
-            let decision =
-                self.read(|world| beat::decide(world, &as_beat(&request, self.now()), &mut self.ids()))?;
+            let decision = self.read(|world| {
+                let beat = Beat { offer: offer(world, &request, &proposed), ..as_beat(&request, self.now()) };
+                beat::decide(world, &beat, &mut self.ids())
+            })?;
             match self.commit(&mut pen, decision.facts).await {
                 Ok(()) => {
                     let (rejected, body) = (decision.rejected, decision.response);
@@ -185,34 +193,37 @@ impl Room {
     }
 }
 
-fn as_beat(request: &Request, now: turnkeep_types::Timestamp) -> Beat<'_> {
-    let grant = Grant::of(&request.principal);
-    let offer = request.bundle.as_ref().map(|bundle| Offer {
-        bundle,
-        actor: match &grant {
-            Grant::Person(_) => Actor::Exactly(person(&request.principal)),
-            Grant::Everyone | Grant::These(_) => Actor::AnyName,
-        },
-        sight: Sight::Viewer(request.principal.viewer()),
-        may_set_scene: request.principal == Principal::Owner,
-        grant,
-    });
+fn as_beat(request: &Request, now: Timestamp) -> Beat<'_> {
     Beat {
         principal: &request.principal,
         door: request.door,
         envelope: &request.envelope,
         fingerprint: request.fingerprint,
-        offer,
+        offer: None,
         expected_cursor: request.expected_cursor.as_deref(),
         now,
     }
 }
 
-fn person(principal: &Principal) -> &str {
-    match principal {
-        Principal::Owner => "",
-        Principal::Person { id, .. } => id.as_str(),
+/// What is proposed, by whoever brought a bundle or by the world's own writer.
+fn offer<'a>(world: &World, request: &'a Request, attached: &'a End) -> Option<Offer<'a>> {
+    if let End::Proposal(bundle) = attached {
+        let grant = Grant::of_attached(&world.config);
+        let (actor, sight) = (Actor::Exactly(writer::ACTOR), Sight::AnyOf(grant.clone()));
+        return Some(Offer { bundle, actor, grant, sight, may_set_scene: true });
     }
+    let bundle = request.bundle.as_ref()?;
+    let actor = match &request.principal {
+        Principal::Owner => Actor::AnyName,
+        Principal::Person { id, .. } => Actor::Exactly(id.as_str()),
+    };
+    Some(Offer {
+        bundle,
+        actor,
+        grant: Grant::of(&request.principal),
+        sight: Sight::Viewer(request.principal.viewer()),
+        may_set_scene: request.principal == Principal::Owner,
+    })
 }
 
 /// Only the operator speaks as the operator.

@@ -9,6 +9,7 @@ mod error;
 mod in_flight;
 mod room;
 mod worlds;
+mod writer;
 
 pub(crate) use error::LedgerError;
 pub(crate) use room::Room;
