@@ -4,6 +4,7 @@ mod make;
 mod people;
 mod read;
 mod token;
+mod verify;
 mod write;
 
 use anyhow::Result;
@@ -30,6 +31,7 @@ pub(crate) enum Command {
     Token(token::Args),
     Write(write::Args),
     Knew(read::KnewArgs),
+    Verify(verify::Args),
     Audit(read::AuditArgs),
     Export(read::ExportArgs),
 }
@@ -37,7 +39,12 @@ pub(crate) enum Command {
 pub(crate) async fn run(command: &Command, app: &mut App) -> Result<()> {
     let reads = matches!(
         command,
-        Command::List(_) | Command::Show(_) | Command::Knew(_) | Command::Audit(_) | Command::Export(_)
+        Command::List(_)
+            | Command::Show(_)
+            | Command::Knew(_)
+            | Command::Verify(_)
+            | Command::Audit(_)
+            | Command::Export(_)
     );
     let mut session = Session::open(&app.config()?, if reads { Need::Read } else { Need::Write }).await?;
     let done = match command {
@@ -49,6 +56,7 @@ pub(crate) async fn run(command: &Command, app: &mut App) -> Result<()> {
         Command::Token(args) => token::run(&mut session, args, app).await,
         Command::Write(args) => write::run(&mut session.http, args, app).await,
         Command::Knew(args) => read::knew(&mut session.http, args, app).await,
+        Command::Verify(args) => verify::run(&mut session.http, args, app).await,
         Command::Audit(args) => read::audit(&mut session.http, args, app).await,
         Command::Export(args) => read::export(&mut session.http, args, app).await,
     };

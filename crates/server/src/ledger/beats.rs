@@ -83,9 +83,11 @@ impl Room {
         let reason = match self.answered_before(&request)? {
             Some(_) => self.read(|world| rejection_of(world, &request.envelope.request_id)),
             None => {
-                let decide =
-                    |world: &World| beat::decide(world, &as_beat(&request, self.now()), &mut self.ids());
-                rejection_in(&self.read(decide)?.facts)
+                let decision = self.read(|world| {
+                    let offer = offer(world, &request, &End::Silence);
+                    beat::decide(world, &Beat { offer, ..as_beat(&request, self.now()) }, &mut self.ids())
+                })?;
+                rejection_in(&decision.facts)
             }
         };
         let mut form = request.bundle.unwrap_or_default();

@@ -740,6 +740,43 @@ shapes! {
         /// Whether this is all.
         complete: bool,
     }
+    /// Something that a verification found.
+    #[serde(deny_unknown_fields)]
+    Misfit {
+        /// The turn that holds it.
+        turn_id: String,
+        /// What is wrong.
+        what: String,
+    }
+    /// A run of words that their author could not have seen.
+    #[serde(deny_unknown_fields)]
+    Leak {
+        /// Where it is.
+        entry_id: String,
+        /// Where it was, hidden from the author.
+        source_entry_id: String,
+        /// The run.
+        text: String,
+    }
+    /// What a verification found.
+    #[serde(deny_unknown_fields)]
+    Verification {
+        /// Whether everything fits.
+        sound: bool,
+        /// Entries that were checked.
+        entries: u64,
+        /// Bundles that were checked.
+        bundles: u64,
+        /// Answers that were made again.
+        answers: u64,
+        /// Answers that need their request to be made again.
+        answers_skipped: u64,
+        /// What does not fit.
+        faults: Vec<Misfit>,
+        /// Where leaks were asked for: a report, never a verdict.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        leaks: Option<Vec<Leak>>,
+    }
     /// A line of the audit.
     #[serde(deny_unknown_fields)]
     AuditLine {

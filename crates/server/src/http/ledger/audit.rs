@@ -1,4 +1,4 @@
-//! What was done with a world, and what was made from it. It is the owner's.
+//! What was done with a world, what was made from it, and whether it is sound. It is the owner's.
 //!
 //! Both are read from the world's own contexts in the store, oldest first. A token is shown without its
 //! secret's hash. What was made from a world may quote what the operator may not see, so reading it leaves
@@ -11,17 +11,18 @@ use axum::extract::State;
 use serde_json::{Value, json};
 use turnkeep_ledger::as_of::ENTRIES_MAX;
 use turnkeep_ledger::fact::{AuditLine, Fact};
-use turnkeep_ledger::record;
 use turnkeep_ledger::time::WorldTime;
-use turnkeep_store::Turn;
+use turnkeep_ledger::{log, record, verify};
+use turnkeep_store::{Store, Turn};
 use turnkeep_types::{ContextId, Timestamp};
 use turnkeep_wire::json as wire;
 
 use super::super::extract::Query;
-use super::super::query::LinesQuery;
+use super::super::query::{LinesQuery, VerifyQuery};
 use super::seat::{Seat, leave_line};
 use super::tokens;
 use crate::error::ApiError;
+use crate::ledger::LedgerError;
 use crate::shared::Shared;
 
 /// The lines of the audit: rejections, changes of configuration, people and tokens, acting as a person,
@@ -58,6 +59,44 @@ pub(crate) async fn derived(
     leave_line(&seat.room, "audit-read", &json!({ "what": "derived" })).await?;
     let context = seat.room.contexts().await.map(|[_, _, derived]| derived);
     page(&shared, context, query).await
+}
+
+/// Checks everything that a world recorded against itself.
+#[utoipa::path(get, path = "/v1/worlds/{world}/verify", tag = "ledger",
+    params(
+        ("world" = String, Path),
+        ("leaks" = Option<String>, Query, description = "`1` also lists verbatim runs that an author could not have seen"),
+    ),
+    responses((status = 200, description = "What was checked, and what is wrong", body = wire::ledger::Verification)))]
+pub(crate) async fn verify(
+    State(shared): State<Arc<Shared>>,
+    Query(query): Query<VerifyQuery>,
+    seat: Seat,
+) -> Result<Json<Value>, ApiError> {
+    leave_line(&seat.room, "audit-read", &json!({ "what": "verify", "leaks": query.leaks })).await?;
+    let contexts = seat.room.contexts().await;
+    let reader = Arc::clone(&shared);
+    shared.blocking(move || report(reader.store.store(), contexts, query).map(Json)).await
+}
+
+fn report(store: &Store, contexts: Option<[ContextId; 3]>, query: VerifyQuery) -> Result<Value, ApiError> {
+    let Some(contexts) = contexts else { return Ok(verify::Report::default().to_json()) };
+    let found = verify::verify(store, contexts).map_err(LedgerError::from)?;
+    let mut report = found.unwrap_or_default().to_json();
+    if query.leaks {
+        // A world of its own, so that nobody waits for the search.
+        let world = log::load(store, contexts).map_err(LedgerError::from)?;
+        let leaks = world.map(|(world, _)| verify::leaks(&world)).unwrap_or_default();
+        let shown = leaks.iter().map(|leak| {
+            json!({
+                "entry_id": leak.entry.to_string(),
+                "source_entry_id": leak.source.to_string(),
+                "text": leak.text,
+            })
+        });
+        report["leaks"] = shown.collect();
+    }
+    Ok(report)
 }
 
 async fn page(

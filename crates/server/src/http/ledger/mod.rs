@@ -45,5 +45,6 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(tokens::revoke))
         .routes(routes!(audit::lines))
         .routes(routes!(audit::derived))
+        .routes(routes!(audit::verify))
         .routes(routes!(schemas::schema))
 }

@@ -29,6 +29,9 @@ async fn every_answer_reads_back_as_its_shape() {
     reads_as::<wire::AuditPage>(&read(Kind::Owner, "/audit/lines").await);
     reads_as::<wire::AuditPage>(&read(Kind::Owner, "/audit/derived").await);
     reads_as::<wire::ProjectionOutput>(&read(Kind::Reader, "/stream").await);
+    let verified = read(Kind::Owner, "/verify?leaks=1").await;
+    reads_as::<wire::Verification>(&verified);
+    assert_eq!((&verified["sound"], &verified["entries"]), (&json!(true), &json!(2)), "{verified}");
     reads_as::<wire::CapsulePack>(&read(Kind::Reader, "/persons/BOB/capsule").await);
     reads_as::<wire::SeenView>(&read(Kind::Reader, "/views/ANN").await);
     reads_as::<wire::ViewDifference>(&read(Kind::Owner, "/views/ANN?vs=BOB&audit=1").await);
