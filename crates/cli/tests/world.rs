@@ -38,8 +38,8 @@ fn a_world_from_its_making_to_who_knew_what() {
     let transcript = sandbox.transcript(
         "world list
          stream team --as ANN
-         search team blocker
-         search team blocker --as ANN
+         search team \"blocker\"
+         search team \"blocker\" --as ANN
          world knew team ANN --vs GEORGE
          capsule team BOB --as ANN
          world person team add CARL --human
@@ -63,10 +63,10 @@ fn a_world_from_its_making_to_who_knew_what() {
             Ship the refund fix today.
         ENTRY DATE BOB
             I take the rounding test.
-        $ search team blocker
+        $ search team \"blocker\"
         ENTRY DATE BOB (private)
             The blocker is the migration.
-        $ search team blocker --as ANN
+        $ search team \"blocker\" --as ANN
         nothing found
         $ world knew team ANN --vs GEORGE
         GEORGE could see, and ANN could not:
@@ -115,7 +115,7 @@ fn every_command_speaks_json() {
     assert_eq!(json(&["world", "verify", "team"])["sound"], true);
     assert_eq!(json(&["world", "knew", "team", "ANN"])["count"], 2);
     assert_eq!(json(&["capsule", "team", "ANN"])["person_id"], "ANN");
-    assert_eq!(json(&["search", "team", "blocker"])["verbatim_excerpt"], "The blocker is the migration.");
+    assert_eq!(json(&["search", "team", "blocker", "-n", "1"])["verbatim_excerpt"], "The blocker is the migration.");
     let said = json(&["invoke", "team", "Again.", "--key", "k"]);
     assert_eq!(json(&["invoke", "team", "Again.", "--key", "k"]), said, "the same key, the same answer");
     let token = json(&["world", "token", "team", "ANN"]);
