@@ -37,6 +37,7 @@ pub mod search;
 pub mod staged;
 pub mod time;
 pub mod tools;
+pub mod verify;
 pub mod view;
 pub mod world;
 

@@ -136,6 +136,32 @@ impl List {
         Postings { bytes: self.bytes(), last: 0 }
     }
 
+    /// Gives the postings of those of these entries, which ascend, that have one.
+    pub(super) fn meet(&self, entries: impl Iterator<Item = u32>, mut each: impl FnMut(Posting)) {
+        let marks = match &self.bytes {
+            Bytes::Inline { .. } => &[][..],
+            Bytes::Long(long) => &long.marks,
+        };
+        let (mut rest, mut block) = (self.iter(), 0);
+        let mut next = rest.next();
+        for entry in entries {
+            let passed = block + marks[block..].partition_point(|mark| mark.before < entry);
+            if passed > block {
+                let mark = marks[passed - 1];
+                rest = Postings { bytes: &self.bytes()[mark.offset..], last: mark.before };
+                (next, block) = (rest.next(), passed);
+            }
+            while next.is_some_and(|posting| posting.entry < entry) {
+                next = rest.next();
+            }
+            match next {
+                Some(posting) if posting.entry == entry => each(posting),
+                Some(_) => {}
+                None => return,
+            }
+        }
+    }
+
     /// The encoded postings.
     pub(super) fn bytes(&self) -> &[u8] {
         match &self.bytes {
@@ -283,6 +309,20 @@ mod tests {
             for at in entries.iter().flat_map(|entry| [*entry, entry + 1]).chain([0, u32::MAX]) {
                 let expect = entries.iter().filter(|entry| **entry < at).count();
                 assert_eq!(list.len_before(at) as usize, expect, "{count} postings, before {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn lists_meet_the_entries_that_they_have() {
+        for (count, step) in [(1, 1), (9, 4), (200, 3), (2000, 7)] {
+            let list = list((0..count).map(|index| index * step));
+            for every in [1, 2, 5, 100, 1000] {
+                let wanted = (0..count * step + 9).filter(|entry| entry % every == 0);
+                let mut met = Vec::new();
+                list.meet(wanted.clone(), |posting| met.push(posting.entry));
+                let expect = wanted.filter(|entry| entry % step == 0 && *entry < count * step);
+                assert_eq!(met, expect.collect::<Vec<_>>(), "{count} postings, every {every}");
             }
         }
     }

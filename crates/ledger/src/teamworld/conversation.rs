@@ -1,6 +1,6 @@
 //! Who says what: tickets, what was stated about them, and the talk of a conversation.
 
-use super::phrasing::{Attribute, CHATTER, DISTRACTIONS, FAULTS, NOUNS, PROJECTS, phrasing};
+use super::phrasing::{Attribute, CHATTER, DISTRACTIONS, FAULTS, NOUNS, PROJECTS, QUALITIES, phrasing};
 use super::random::Random;
 
 /// A ticket that people talk about.
@@ -8,7 +8,7 @@ use super::random::Random;
 pub(super) struct Ticket {
     /// Such as `PAY-142`.
     pub(super) id: String,
-    /// Such as `refund rounding`.
+    /// Such as `nightly refund rounding`.
     pub(super) topic: String,
 }
 
@@ -16,7 +16,10 @@ impl Ticket {
     /// The ticket with this number.
     pub(super) fn new(number: usize, random: &mut Random) -> Self {
         let id = format!("{}-{}", random.word(PROJECTS), 100 + number);
-        Self { id, topic: format!("{} {}", random.word(NOUNS), random.word(NOUNS)) }
+        Self {
+            id,
+            topic: format!("{} {} {}", random.word(QUALITIES), random.word(NOUNS), random.word(NOUNS)),
+        }
     }
 
     /// The ticket as somebody would name it: mostly by its id.

@@ -1,6 +1,7 @@
 //! Entries of a bundle: who may write as whom, where, for whom and when; and how long.
 
 use serde_json::{Value, json};
+use turnkeep_ledger::ids::Name;
 use turnkeep_ledger::{Code, Grant};
 
 use crate::rig::{Rig, bundle, entry, name, time, with};
@@ -145,7 +146,7 @@ fn readers_stand_as_they_were_given() {
     let given = bundle(&[seen_by("PRIVATE", &["REVIEWER", "GEORGE", "CODER"])]);
     let proposal = Rig::workspace().accept(&given).unwrap();
     let readers = proposal.entries[0].visible_to.clone().unwrap();
-    assert_eq!(readers.iter().map(|name| name.as_str()).collect::<Vec<_>>(), ["REVIEWER", "GEORGE", "CODER"]);
+    assert_eq!(readers.iter().map(Name::as_str).collect::<Vec<_>>(), ["REVIEWER", "GEORGE", "CODER"]);
 }
 
 #[test]

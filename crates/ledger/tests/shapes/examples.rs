@@ -89,7 +89,7 @@ fn p01_every_forbidden_example_fails_with_its_word() {
     assert_eq!(shapes, NAMES.iter().map(|&name| name.to_owned()).collect(), "a shape without an example");
 }
 
-/// The words of envelopes and bundles, but for TEXT_TOO_LARGE, whose examples would be long files.
+/// The words of envelopes and bundles, but for `TEXT_TOO_LARGE`, whose examples would be long files.
 #[test]
 fn every_word_of_an_envelope_and_a_bundle_has_an_example() {
     let forbidden = examples("forbidden");

@@ -30,10 +30,10 @@ impl Schema {
             Value::Bool(all) => return *all,
             schema => schema.as_object().unwrap(),
         };
-        let checked = keywords.iter().filter(|(word, _)| {
+        let mut checked = keywords.iter().filter(|(word, _)| {
             !ANNOTATIONS.contains(&word.as_str()) && !COMPANIONS.contains(&word.as_str())
         });
-        checked.map(|(word, wanted)| self.keyword(keywords, word, wanted, value)).fold(true, |a, b| a && b)
+        checked.all(|(word, wanted)| self.keyword(keywords, word, wanted, value))
     }
 
     fn keyword(&self, keywords: &Map<String, Value>, word: &str, wanted: &Value, value: &Value) -> bool {
@@ -79,8 +79,8 @@ impl Schema {
 
     fn items(&self, keywords: &Map<String, Value>, schema: &Value, value: &Value) -> bool {
         let before = keywords.get("prefixItems").and_then(Value::as_array).map_or(0, Vec::len);
-        let rest = value.as_array().into_iter().flatten().skip(before);
-        rest.map(|item| self.fits(schema, item)).fold(true, |a, b| a && b)
+        let mut rest = value.as_array().into_iter().flatten().skip(before);
+        rest.all(|item| self.fits(schema, item))
     }
 
     fn prefix(&self, schemas: &Value, value: &Value) -> bool {

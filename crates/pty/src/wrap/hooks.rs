@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::{self, Read};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -105,13 +105,23 @@ fn hooks_json(event: &str, command: &str) -> Value {
     json!({ "hooks": { event: [{ "hooks": [{ "type": "command", "command": command, "name": "turnkeep" }] }] } })
 }
 
-/// Reads what the hooks hand over, one JSON object after the other. Bytes that are none end it.
-fn listen(pipe: File, messages: &Messages) {
-    let objects = serde_json::Deserializer::from_reader(BufReader::new(pipe)).into_iter::<Value>();
-    for object in objects.map_while(Result::ok) {
-        if let Some(message) = message_of(&object).filter(|message| message.len() <= MESSAGE_BYTES_MAX) {
-            messages.add(message.to_owned());
+/// Reads what the hooks hand over, one JSON object after the other. What is none is thrown away, with what
+/// the pipe holds behind it: a hook that was killed in mid-message must not stop those after it.
+fn listen(mut pipe: File, messages: &Messages) {
+    let mut held = Vec::new();
+    let mut chunk = vec![0; 64 << 10];
+    while let Ok(read @ 1..) = pipe.read(&mut chunk) {
+        held.extend_from_slice(chunk.get(..read).unwrap_or_default());
+        let mut objects = serde_json::Deserializer::from_slice(&held).into_iter::<Value>();
+        let mut is_broken = held.len() > 2 * MESSAGE_BYTES_MAX;
+        for object in objects.by_ref() {
+            match object {
+                Ok(object) => messages.take_up(&object),
+                Err(error) => is_broken |= !error.is_eof(),
+            }
         }
+        let used = if is_broken { held.len() } else { objects.byte_offset() };
+        held.drain(..used);
     }
 }
 
@@ -122,6 +132,12 @@ fn message_of(object: &Value) -> Option<&str> {
 }
 
 impl Messages {
+    fn take_up(&self, object: &Value) {
+        if let Some(message) = message_of(object).filter(|message| message.len() <= MESSAGE_BYTES_MAX) {
+            self.add(message.to_owned());
+        }
+    }
+
     fn add(&self, message: String) {
         let mut messages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         messages.truncate(MESSAGES_MAX - 1);
@@ -206,6 +222,16 @@ mod tests {
             found = hooks.messages().exact("Hi");
         }
         assert_eq!(found.as_deref(), Some("*Hi*"));
+        // One that was killed in mid-message, and the next one.
+        let mut pipe = File::options().write(true).open(hooks.pipe()).unwrap();
+        pipe.write_all(br#"{"last_assistant_message":"cut {"x""#).unwrap();
+        found = None;
+        while found.is_none() && Instant::now() < deadline {
+            pipe.write_all(br#"{"last_assistant_message":"**Again**"}"#).unwrap();
+            std::thread::yield_now();
+            found = hooks.messages().exact("Again");
+        }
+        assert_eq!(found.as_deref(), Some("**Again**"));
         assert!(hooks.setup("codex").unwrap().arguments[1].starts_with("notify=[\"sh\""));
         assert_eq!(hooks.setup("gemini").unwrap().environment.len(), 1);
         assert_eq!(hooks.setup("bash").unwrap(), HookSetup::default());

@@ -4,6 +4,7 @@
 //! including the line feed that ends it. The same words later on stay. `^C` that answers an interrupt
 //! is echo too. The head of the bytes is kept up to [`CONTENT_BYTES_MAX`], and the rest is only counted.
 
+use super::render::render;
 use super::sequence::strip;
 use super::typed::{Typed, squeezed};
 
@@ -21,8 +22,9 @@ const HEAD_BYTES_MAX: usize = 128 * 1024;
 
 #[derive(Debug, Clone)]
 enum Head {
-    /// The echo is not over: these lines of it are still to come (`None`: not known).
-    Open(Option<Vec<String>>),
+    /// The echo is not over: these lines of it are still to come (`None`: not known), and what came of it
+    /// ends here.
+    Open(Option<Vec<String>>, usize),
     /// Content begins here.
     Done(usize),
 }
@@ -36,6 +38,8 @@ pub(super) struct Capture {
     line_editor: bool,
     carets: Vec<usize>,
     end: Option<u64>,
+    /// Whether a line was taken for a part of the echo because the line editor was not done with it.
+    waited: bool,
 }
 
 impl Capture {
@@ -47,6 +51,7 @@ impl Capture {
             line_editor: false,
             carets: Vec::new(),
             end: None,
+            waited: false,
         }
     }
 
@@ -63,14 +68,21 @@ impl Capture {
             // Echoed while it was typed: only the line feed is missing.
             lines.drain(..lines.len() - 1);
         }
-        self.head = Head::Open(expected);
+        self.head = Head::Open(expected, 0);
+    }
+
+    /// More was submitted before the program took up what was submitted first.
+    pub(super) fn extend(&mut self, typed: &Typed) {
+        if let Head::Open(expected, _) = &mut self.head {
+            *expected = expected.take().zip(typed.lines()).map(|(lines, more)| [lines, more].concat());
+        }
     }
 
     /// Takes output.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         let room = CONTENT_BYTES_MAX.saturating_sub(self.bytes.len());
         self.bytes.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
-        if self.bytes.len() > HEAD_BYTES_MAX && matches!(self.head, Head::Open(_)) {
+        if self.bytes.len() > HEAD_BYTES_MAX && matches!(self.head, Head::Open(..)) {
             self.head = Head::Done(0);
         }
     }
@@ -81,30 +93,38 @@ impl Capture {
 
     /// Whether the echo is not over yet.
     pub(super) fn in_head(&self) -> bool {
-        matches!(self.head, Head::Open(_))
+        matches!(self.head, Head::Open(..))
     }
 
     /// A line feed ended `line` (all of it, with the prompt before the echo) at an offset of the output.
-    pub(super) fn line_feed(&mut self, at: u64, line: &[u8], prompt: &str) {
-        let Head::Open(expected) = &mut self.head else { return };
+    /// `is_edited` says that the line editor is not done yet, so that this cannot be an answer.
+    pub(super) fn line_feed(&mut self, at: u64, line: &[u8], prompt: &str, is_edited: bool) {
+        let Head::Open(expected, matched) = &mut self.head else { return };
         let after = usize::try_from(at - self.begin).unwrap_or(usize::MAX);
-        let fresh = squeezed(&strip(self.bytes.get(..after).unwrap_or(&self.bytes)));
         let Some(lines) = expected else {
             self.head = Head::Done(after);
             return;
         };
-        let shown = squeezed(&strip(line));
+        let fresh = self.bytes.get(..after).unwrap_or(&self.bytes);
         let front = lines.first().cloned().unwrap_or_default();
-        let repainted = fresh.ends_with(&format!("{}{front}", squeezed(prompt)));
-        let whole = shown == front || shown.strip_suffix(&front) == Some(&squeezed(prompt));
-        let whole = whole || self.line_editor || (repainted && !prompt.is_empty());
-        let echo = shown.ends_with(&front) && !front.is_empty() && whole;
-        if fresh.is_empty() || (echo && lines.len() <= 1) {
+        let echo =
+            !front.is_empty() && Echo { line, fresh, prompt, front: &front }.is_there(self.line_editor);
+        if (*matched == 0 && squeezed(&strip(fresh)).is_empty()) || (echo && lines.len() <= 1) {
             self.head = Head::Done(after);
         } else if echo {
             lines.remove(0);
+            *matched = after;
+        } else if is_edited {
+            self.waited = true;
         } else {
-            self.head = Head::Done(0);
+            self.head = Head::Done(*matched);
+        }
+    }
+
+    /// The line editor is done with the input: what it painted until here was echo.
+    pub(super) fn edit_ends(&mut self, at: u64) {
+        if self.waited && self.in_head() {
+            self.cut_head(at);
         }
     }
 
@@ -131,7 +151,8 @@ impl Capture {
         let end = usize::try_from(self.end.unwrap_or(end).saturating_sub(self.begin)).unwrap_or(usize::MAX);
         let start = match self.head {
             Head::Done(start) => start,
-            Head::Open(_) => end,
+            Head::Open(_, 0) => end,
+            Head::Open(_, matched) => matched,
         };
         let truncated = end > self.bytes.len();
         let end = end.min(self.bytes.len());
@@ -141,6 +162,32 @@ impl Capture {
         }
         *self = Self::new();
         (content, truncated)
+    }
+}
+
+/// A line that may be the echo of a submitted line.
+struct Echo<'a> {
+    /// All of it.
+    line: &'a [u8],
+    /// Everything since the submit.
+    fresh: &'a [u8],
+    prompt: &'a str,
+    /// The submitted line, without blanks.
+    front: &'a str,
+}
+
+impl Echo<'_> {
+    /// Whether it is. A line may have been typed over, which shows when it is rendered, or broken by a
+    /// line editor at the window's edge, which shows when it is not.
+    fn is_there(&self, line_editor: bool) -> bool {
+        let prompt = squeezed(self.prompt);
+        let repainted = squeezed(&strip(self.fresh)).ends_with(&format!("{prompt}{}", self.front));
+        [strip(self.line), render(self.line)].iter().any(|text| {
+            let shown = squeezed(text);
+            let whole = shown == self.front || shown.strip_suffix(self.front) == Some(&prompt);
+            let whole = whole || line_editor || (repainted && !prompt.is_empty());
+            shown.ends_with(self.front) && whole
+        })
     }
 }
 

@@ -2,13 +2,17 @@
 //!
 //! Arrow keys, mouse and focus reports, answers to queries, key releases and the contents of a paste
 //! are never Enter, Esc or Ctrl-C. A lone ESC byte is the key Esc only when nothing follows it for
-//! [`ESCAPE_WAIT`] or when another ESC does. Nothing here grows: of a sequence
+//! [`ESCAPE_WAIT`] or when another ESC does; what may begin a string (Alt and `]`, `_`, `P`) is a key by
+//! itself in the same way, and a string that stops coming is given up after [`STRING_WAIT`]. Nothing here grows: of a sequence
 //! [`SEQUENCE_BYTES_MAX`] bytes are looked at, the rest is skipped up to its end.
 
 use std::time::Duration;
 
 /// How long a lone ESC byte may still become a sequence.
 pub(super) const ESCAPE_WAIT: Duration = Duration::from_millis(50);
+
+/// How long a string of the terminal may pause.
+const STRING_WAIT: Duration = Duration::from_secs(1);
 
 /// How much of a sequence is looked at.
 const SEQUENCE_BYTES_MAX: usize = 64;
@@ -74,11 +78,11 @@ impl Keys {
 
     /// When an open ESC becomes a key or an open sequence is given up.
     pub(super) fn deadline(&self) -> Option<Duration> {
-        let open = matches!(
-            self.state,
-            State::Escape | State::Csi | State::SingleShift | State::Mouse(_) | State::StringEscape
-        );
-        open.then(|| self.last + ESCAPE_WAIT)
+        match self.state {
+            State::Ground | State::Paste => None,
+            State::String if !self.sequence.is_empty() => Some(self.last + STRING_WAIT),
+            _ => Some(self.last + ESCAPE_WAIT),
+        }
     }
 
     /// Lets time pass: an ESC that stood alone is a key.
@@ -86,9 +90,11 @@ impl Keys {
         if self.deadline().is_none_or(|deadline| now < deadline) {
             return None;
         }
-        let alone = self.state == State::Escape;
-        self.state = State::Ground;
-        alone.then_some(Key::Escape)
+        match std::mem::replace(&mut self.state, State::Ground) {
+            State::Escape => Some(Key::Escape),
+            State::String if self.sequence.is_empty() => Some(Key::Edit),
+            _ => None,
+        }
     }
 
     /// Takes one byte.
@@ -98,6 +104,8 @@ impl Keys {
             State::Ground => self.ground(byte),
             State::Escape => self.escape(byte),
             State::Csi => self.csi(byte),
+            // The keypad's Enter, where the program asked for its own codes.
+            State::SingleShift if byte == b'M' => self.end(Some(Key::Enter)),
             State::SingleShift => self.end(Some(Key::Edit)),
             State::Mouse(left) => self.mouse(left),
             State::String => self.string(byte),
@@ -188,6 +196,12 @@ impl Keys {
         match byte {
             0x07 | 0x18 | 0x1a => self.state = State::Ground,
             0x1b => self.state = State::StringEscape,
+            // No string begins like that: the key before was one by itself, and so is this one.
+            b'\r' | b'\n' | 0x03 if self.sequence.is_empty() => {
+                self.state = State::Ground;
+                return self.ground(byte);
+            }
+            _ if self.sequence.len() < SEQUENCE_BYTES_MAX => self.sequence.push(byte),
             _ => {}
         }
         None

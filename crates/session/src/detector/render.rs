@@ -9,6 +9,8 @@ use super::sequence::{Csi, Token, Tokenizer};
 /// How many cells a rendered stream may use per byte of it, beside [`CELLS_FREE`].
 const CELLS_PER_BYTE: usize = 4;
 const CELLS_FREE: usize = 64 * 1024;
+/// Cells of a line beyond which its rest is no longer moved by deleting and inserting.
+const MOVED_CELLS_MAX: usize = 16 * 1024;
 const TAB_STOP: usize = 8;
 
 /// The text that the bytes leave behind.
@@ -167,7 +169,7 @@ impl Paper {
         let col = self.col;
         let line = self.line();
         let end = col.saturating_add(count).min(line.len());
-        if col < end {
+        if col < end && line.len() - end <= MOVED_CELLS_MAX {
             line.drain(col..end);
         }
     }
@@ -176,7 +178,7 @@ impl Paper {
         let col = self.col;
         let count = count.min(self.cells_left);
         let line = self.line();
-        if col < line.len() {
+        if col < line.len() && line.len() - col <= MOVED_CELLS_MAX {
             line.splice(col..col, std::iter::repeat_n(' ', count));
             self.cells_left -= count;
         }

@@ -24,8 +24,10 @@ pub(super) enum Change {
     OutputBegins,
     /// Bracketed paste was switched on.
     PasteOn,
-    /// A synchronized update ended, or the screens changed.
-    Painted,
+    /// Bracketed paste was switched off: a line editor is done with its line.
+    PasteOff,
+    /// The alternate screen is shown from now on, or the main one.
+    Alternate(bool),
 }
 
 /// The last word of each signal.
@@ -38,7 +40,8 @@ pub(super) struct Signals {
     pub(super) marks: Option<Light>,
     /// Whether bracketed paste is on; none before its first switch.
     pub(super) paste: Option<bool>,
-    pub(super) sync: bool,
+    /// Whether bracketed paste was ever switched off: then it is on only while a line is edited.
+    pub(super) paste_ends: bool,
     pub(super) alternate: bool,
 }
 
@@ -74,15 +77,12 @@ impl Signals {
         match mode {
             2004 => {
                 self.paste = Some(on);
-                on.then_some(Change::PasteOn)
+                self.paste_ends |= !on;
+                Some(if on { Change::PasteOn } else { Change::PasteOff })
             }
-            2026 => {
-                self.sync = on;
-                (!on).then_some(Change::Painted)
-            }
-            47 | 1047 | 1049 => {
+            47 | 1047 | 1049 if self.alternate != on => {
                 self.alternate = on;
-                Some(Change::Painted)
+                Some(Change::Alternate(on))
             }
             _ => None,
         }

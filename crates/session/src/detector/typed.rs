@@ -36,6 +36,16 @@ impl Typed {
         !self.bytes.is_empty()
     }
 
+    /// Whether any key was pressed since the last Enter.
+    pub(super) fn is_touched(&self) -> bool {
+        self.unknown || self.has_text()
+    }
+
+    /// Whether the text of a line may end with what was typed.
+    pub(super) fn may_end(&self, line: &str) -> bool {
+        self.unknown || squeezed(line).ends_with(&squeezed(&String::from_utf8_lossy(&self.bytes)))
+    }
+
     /// The lines without blanks; none when they are not known.
     pub(super) fn lines(&self) -> Option<Vec<String>> {
         let text = String::from_utf8_lossy(&self.bytes);

@@ -14,6 +14,8 @@ pub(super) struct View {
     screen: Screen,
     gatherer: Option<Gatherer>,
     pending: Vec<u8>,
+    /// The lowest row that told an interruption when that was looked for last, until something is painted.
+    interrupt_row: Option<Option<usize>>,
 }
 
 /// The signs that a profile's patterns find on the rows.
@@ -28,7 +30,7 @@ impl View {
     pub(super) fn new(profile: &Profile, size: Size) -> Self {
         // The rules were checked when the profile was compiled; without a gatherer the text is empty.
         let gatherer = Gatherer::new(&profile.text).ok();
-        Self { screen: Screen::new(size), gatherer, pending: Vec::new() }
+        Self { screen: Screen::new(size), gatherer, pending: Vec::new(), interrupt_row: None }
     }
 
     /// Takes output; it is painted when time moves on.
@@ -52,6 +54,7 @@ impl View {
         if self.pending.is_empty() {
             return;
         }
+        self.interrupt_row = None;
         let gatherer = &mut self.gatherer;
         self.screen.feed(&self.pending, |screen| {
             if let Some(gatherer) = gatherer {
@@ -82,6 +85,7 @@ impl View {
     /// Output was lost.
     pub(super) fn gap(&mut self) {
         self.paint();
+        self.interrupt_row = None;
         self.screen.reset();
         if let Some(gatherer) = &mut self.gatherer {
             gatherer.gap();
@@ -90,6 +94,7 @@ impl View {
 
     pub(super) fn resize(&mut self, size: Size) {
         self.paint();
+        self.interrupt_row = None;
         self.screen.resize(size);
     }
 
@@ -121,6 +126,9 @@ impl View {
     pub(super) fn interrupt_row(&mut self, profile: &Profile) -> Option<usize> {
         self.paint();
         let row = profile.interrupt.as_ref()?.row.as_ref()?;
-        self.screen.rows().iter().rposition(|shown| row.matches(&shown.text))
+        if self.interrupt_row.is_none() {
+            self.interrupt_row = Some(self.screen.rows().iter().rposition(|shown| row.matches(&shown.text)));
+        }
+        self.interrupt_row.flatten()
     }
 }

@@ -100,7 +100,10 @@ impl Screen {
     /// Changes the size of the window.
     pub fn resize(&mut self, size: Size) {
         let (rows, cols) = sides(size);
+        let before = self.size;
         self.parser.set_size(rows, cols);
+        // Rows that this pushed off the screen still have their old width.
+        self.size = Size { cols: cols.get().max(before.cols), rows: rows.get() };
         self.collect();
         self.size = Size { cols: cols.get(), rows: rows.get() };
         self.resizes += 1;

@@ -55,6 +55,9 @@ struct Turn {
     resizes: u64,
     scrolled: u64,
     lost: bool,
+    /// Whether rows that have left the screen are known to say something.
+    spoke: bool,
+    alternate: bool,
 }
 
 impl Gatherer {
@@ -88,6 +91,8 @@ impl Gatherer {
             resizes: screen.resizes(),
             scrolled: screen.scrolled_total(),
             lost: false,
+            spoke: false,
+            alternate: screen.alternate(),
         });
     }
 
@@ -95,7 +100,10 @@ impl Gatherer {
     pub fn frame(&mut self, screen: &Screen) {
         let Some(mut turn) = self.turn.take() else { return };
         let region = self.region(screen, screen.rows());
-        turn.take_frame(screen, region, |turn| self.read(turn, Ending::Complete).text.is_empty());
+        // Rows above the screen never change: what has left it says so for good.
+        turn.take_frame(screen, region, |turn| {
+            !turn.spoke && self.read(turn, Ending::Complete).text.is_empty()
+        });
         self.turn = Some(turn);
     }
 
@@ -187,6 +195,9 @@ impl Turn {
         let anew = screen.epoch() != self.epoch;
         let resized = screen.resizes() != self.resizes;
         if anew {
+            // What had scrolled off the other screen is painted again by nobody.
+            self.lost |= screen.alternate() != self.alternate && self.top > self.start.unwrap_or(0);
+            self.alternate = screen.alternate();
             self.epoch = screen.epoch();
             self.scrolled = screen.epoch_scrolled();
             self.start_anew();
@@ -215,6 +226,7 @@ impl Turn {
         self.truncate(0);
         self.start = None;
         self.top = 0;
+        self.spoke = false;
     }
 
     fn replace_exactly(&mut self, scrolled: Vec<Row>, region: Vec<Row>) {
@@ -234,6 +246,7 @@ impl Turn {
             None if silent(self) => self.start_anew(),
             None if resized => {}
             None => {
+                self.spoke = true;
                 self.push_gap();
                 self.top = self.rows.len();
             }

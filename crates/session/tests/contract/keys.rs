@@ -76,3 +76,20 @@ fn what_is_no_plain_enter_does_not_submit() {
 fn a_paste_followed_at_once_by_enter_submits() {
     assert!(submits("\x1b[200~a\nb\x1b[201~\r"));
 }
+
+#[test]
+fn alt_and_a_key_that_could_begin_a_string_swallow_nothing() {
+    for alt in ["\x1b_", "\x1b]", "\x1bP", "\x1bX", "\x1b^"] {
+        let later = asked().keys("x").print("x").keys(alt).rest().keys("\r").print("\r\nanswer\r\n> ").rest();
+        assert_eq!(later.turns(GENERIC).len(), 1, "{alt:?}, then Enter");
+        let at_once = asked().keys("x").print("x").keys(&format!("{alt}\r")).print("\r\nanswer\r\n> ").rest();
+        assert_eq!(at_once.turns(GENERIC).len(), 1, "{alt:?} and Enter at once");
+        let half = asked().keys("x").print("x").keys(&format!("{alt}half")).rest().rest().keys("\r");
+        assert_eq!(
+            half.print("\r\nanswer\r\n> ").rest().turns(GENERIC).len(),
+            1,
+            "{alt:?} and half a string"
+        );
+    }
+    assert!(submits("\x1bOM"), "Enter of the keypad");
+}

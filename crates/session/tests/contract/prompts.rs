@@ -26,12 +26,15 @@ fn patterns_containing_literal_newlines_must_be_rejected_at_configuration_time_w
         ("é>\n", "column 3)\n    é>⏎\n      ^"),
         (r"ready\n> ", "column 6)\n    ready\\n> \n         ^"),
         ("\r", "column 1)\n    ⏎\n    ^"),
+        (r"a\x0ab", "column 2)\n    a\\x0ab\n     ^"),
+        (r"a\x{a}", "column 2)\n    a\\x{a}\n     ^"),
+        (r"\u000A", "column 1)\n    \\u000A\n    ^"),
     ] {
         let error = Profile::from_pattern(pattern).unwrap_err();
         assert!(matches!(error, PatternError::Newline { .. }), "{pattern:?}");
         assert!(error.to_string().ends_with(shown), "{error}");
     }
-    for fine in [r"[^\n]> ", r"\\n> ", "> "] {
+    for fine in [r"[^\n]> ", r"\\n> ", "> ", r"\x3e", r"\u00e9", r"\\x0a"] {
         assert!(Profile::from_pattern(fine).is_ok(), "{fine}");
     }
 }
@@ -151,4 +154,28 @@ fn the_unfinished_last_line_counts_only_when_the_output_rests() {
         .print("quote\r\nb\r\n> ")
         .rest();
     assert_eq!(rested.turns(GENERIC)[0].text, "a");
+}
+
+#[test]
+fn rows_of_the_alternate_screen_are_no_part_of_the_line_around_it() {
+    let asked = || Play::new().print("> ").rest().submit("less");
+    let pager = "\x1b[?1049hpage\r\n(END)";
+    for (name, left, expect) in [
+        ("an unfinished row", "\x1b[?1049l", 1),
+        ("an erased row", "\r\x1b[K\x1b[?1049l", 1),
+        ("a row that looks like a prompt", "\r\n> \x1b[?1049ltail", 0),
+    ] {
+        let play = asked().print(pager).rest().print(left);
+        let play = if expect == 1 { play.print("> ") } else { play };
+        assert_eq!(play.rest().turns(GENERIC).len(), expect, "{name}");
+    }
+}
+
+#[test]
+fn a_newline_in_a_pattern_of_the_text_rules_is_refused_too() {
+    let profile = "content = 'screen'\n[rows]\nready = '>'\n[text]\nmessage = ['- ']\n";
+    for field in ["end", "user", "drop", "chrome", "gutter"] {
+        let error = presets().add_toml("mine", &format!("{profile}{field} = [\"a\\nb\"]\n")).unwrap_err();
+        assert!(error.to_string().contains("newline") && error.to_string().contains(field), "{error}");
+    }
 }

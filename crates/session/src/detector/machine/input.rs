@@ -6,6 +6,7 @@ use super::turns::Queued;
 
 impl Detector {
     pub(super) fn input(&mut self, bytes: &[u8]) {
+        self.typed_at = self.now;
         for byte in bytes {
             if *byte == 0x1b {
                 self.before_escape();

@@ -5,6 +5,7 @@ use super::super::profile::PromptRule;
 use super::super::render::left_of_cursor;
 use super::super::sequence::strip;
 use super::super::signals::Light;
+use super::super::typed::Typed;
 use super::super::view::Signs;
 use super::{Detector, Since};
 use std::time::Duration;
@@ -91,10 +92,22 @@ impl Detector {
         (since.at + hold).max(quiet)
     }
 
-    /// Learns the text of the prompt when it stands on a line of its own.
+    /// Learns the text of the prompt when it stands on a line of its own. What was typed and does not stand
+    /// behind it was taken by the program (a key in a pager) and is no part of the next input.
     fn remember_prompt(&mut self) {
-        if self.is_stream() && !self.phase.is_open() {
-            self.prompt = strip(self.line.bytes());
+        if !self.is_stream() {
+            return;
+        }
+        let shown = strip(self.line.bytes());
+        if self.typed.is_touched() {
+            let is_late = self.now >= self.typed_at + self.profile.settle;
+            if !is_late || self.typed.may_end(&shown) {
+                return;
+            }
+            self.typed = Typed::default();
+        }
+        if !self.phase.is_open() {
+            self.prompt = shown;
         }
     }
 
@@ -136,7 +149,7 @@ impl Detector {
         Level::Ready(signal)
     }
 
-    fn trusted(&self) -> Signal {
+    pub(super) fn trusted(&self) -> Signal {
         match (self.signals.status, self.signals.marks) {
             (Some(_), _) => Signal::Status,
             (None, Some(_)) => Signal::Marks,

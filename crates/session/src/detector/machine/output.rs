@@ -20,9 +20,25 @@ pub(super) struct Line {
     sequence: u64,
     /// Where bracketed paste was switched on in this line.
     paste: Option<u64>,
+    /// The line of the main screen while the alternate one is shown, and where it began.
+    main: Option<(Vec<u8>, u64)>,
 }
 
 impl Line {
+    /// The alternate screen is shown: its rows are no lines of the main one.
+    fn leave_main(&mut self) {
+        self.main = Some((std::mem::take(&mut self.bytes), self.start));
+        self.clear();
+    }
+
+    /// The main screen is shown again: its line goes on where it was.
+    fn come_back(&mut self) {
+        self.clear();
+        if let Some((bytes, start)) = self.main.take().filter(|(bytes, _)| !strip(bytes).trim().is_empty()) {
+            (self.bytes, self.start) = (bytes, start);
+        }
+    }
+
     /// The end of the line so far.
     pub(super) fn bytes(&self) -> &[u8] {
         let from = self.bytes.len().saturating_sub(LINE_BYTES_MAX);
@@ -30,7 +46,7 @@ impl Line {
     }
 
     pub(super) fn held_bytes(&self) -> usize {
-        self.bytes.len()
+        self.bytes.len() + self.main.as_ref().map_or(0, |(bytes, _)| bytes.len())
     }
 
     /// Forgets the line.
@@ -117,7 +133,13 @@ impl Detector {
             Change::PromptBegins if self.is_stream() && self.phase.is_open() => {
                 self.capture.cut_tail(self.line.sequence);
             }
-            Change::PromptBegins | Change::Painted => {}
+            Change::PromptBegins => {}
+            Change::PasteOff if self.is_stream() && self.phase.is_open() => {
+                self.capture.edit_ends(self.line.offset);
+            }
+            Change::PasteOff => {}
+            Change::Alternate(true) => self.line.leave_main(),
+            Change::Alternate(false) => self.line.come_back(),
         }
     }
 
@@ -139,7 +161,7 @@ impl Detector {
             && self.phase.is_queued()
             && self.now > at
         {
-            let signal = self.trusted_signal();
+            let signal = self.trusted();
             self.complete(signal, self.line.start);
         }
         self.light_at = None;
@@ -147,20 +169,11 @@ impl Detector {
         self.phase.busy();
     }
 
-    fn trusted_signal(&self) -> Signal {
-        if self.signals.status.is_some() {
-            Signal::Status
-        } else if self.signals.marks.is_some() {
-            Signal::Marks
-        } else {
-            Signal::Title
-        }
-    }
-
     fn line_feed(&mut self) {
         self.phase.line_feed();
         if self.is_stream() && self.phase.is_open() && self.capture.in_head() {
-            self.capture.line_feed(self.line.offset, self.line.bytes(), &self.prompt);
+            let is_edited = self.signals.paste == Some(true) && self.signals.paste_ends;
+            self.capture.line_feed(self.line.offset, self.line.bytes(), &self.prompt, is_edited);
         } else {
             self.complete_line();
         }

@@ -134,9 +134,12 @@ impl Raw {
 impl Detector {
     /// Opens a turn with a submit at this time.
     pub(super) fn open(&mut self, start: Duration, typed: &Typed, by_queue: bool) {
+        let is_open = self.phase.is_open();
         self.phase = Phase::Open(Open { start, by_queue, ..Open::default() });
         self.ready = None;
-        if self.is_stream() {
+        if self.is_stream() && is_open && self.capture.in_head() {
+            self.capture.extend(typed);
+        } else if self.is_stream() {
             let line_editor = self.tty.is_some_and(|mode| !mode.canonical);
             self.capture.begin(self.line.offset, typed, self.line.bytes(), line_editor);
             self.enter_state(State::Working);
@@ -158,6 +161,12 @@ impl Detector {
                 self.enter_state(State::Ready);
             }
             Phase::Idle => self.enter_state(State::Ready),
+            Phase::Open(open) if open.by_queue && open.feeds == 0 && self.profile.prompt.is_some() => {
+                // A line editor shows what waits for it at once. Nothing waits: the program before took
+                // that Enter.
+                self.phase = Phase::Idle;
+                self.enter_state(State::Ready);
+            }
             Phase::Open(_) if self.phase.is_answered(signal) => self.complete(signal, end),
             Phase::Open(_) => {}
         }
@@ -169,13 +178,16 @@ impl Detector {
         let turn = if self.is_stream() {
             self.stream_turn(&open, signal, end)
         } else {
-            Some(self.screen_turn(&open, signal))
+            self.screen_turn(&open, signal)
         };
         self.out.extend(turn.map(|turn| Happening::Turn(Box::new(turn))));
         self.ready = None;
         self.enter_state(State::Ready);
         if let Some(queued) = open.queued {
             self.open(queued.at, &queued.typed, true);
+            if self.profile.prompt.is_some() {
+                self.look_at = Some(self.now + self.profile.settle);
+            }
         }
     }
 
@@ -210,13 +222,14 @@ impl Detector {
         })
     }
 
-    fn screen_turn(&mut self, open: &Open, signal: Signal) -> Turn {
+    /// The turn of a screen; none when nothing was said in it.
+    fn screen_turn(&mut self, open: &Open, signal: Signal) -> Option<Turn> {
         let interrupted = self.was_interrupted(open, signal);
         let ending = if interrupted { Ending::Interrupted } else { Ending::Complete };
         let gathered = self.view.as_mut().map(|view| view.text(ending));
         let (text, incomplete) = gathered.map_or((String::new(), true), |text| (text.text, text.incomplete));
         let raw = self.raw.as_mut().map(|raw| std::mem::replace(raw, Raw::new(raw.bytes_max)));
-        Turn {
+        text.chars().any(|c| !c.is_whitespace()).then(|| Turn {
             content: text.clone().into_bytes(),
             text,
             raw_truncated: raw.as_ref().is_some_and(|raw| raw.truncated),
@@ -227,7 +240,7 @@ impl Detector {
             signal,
             start: open.start,
             end: self.now,
-        }
+        })
     }
 
     /// Ctrl-C always interrupts; Esc where it is the program's key for it and the program confirms.
