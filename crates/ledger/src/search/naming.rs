@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::fold::{Kind, fold, kind};
+use super::fold::{Kind, fold, fold_all, kind};
 use super::index::Index;
 use super::surroundings::View;
 use super::words::{Role, words};
@@ -24,7 +24,7 @@ impl Mention {
     /// Of this name. Nothing names an empty one.
     pub fn of(name: &str) -> Self {
         let mut folded = String::new();
-        name.chars().for_each(|char| fold(char, &mut folded));
+        fold_all(name, &mut folded);
         let in_words =
             |char: Option<char>| char.is_some_and(|char| matches!(kind(char), Kind::Word | Kind::Apostrophe));
         Self { folded, begins: in_words(name.chars().next()), ends: in_words(name.chars().next_back()) }
