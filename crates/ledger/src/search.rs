@@ -42,7 +42,7 @@ use std::borrow::Cow;
 pub use checkpoint::CheckpointError;
 pub use excerpt::{EXCERPT_BYTES_MAX, excerpt};
 pub use index::Index;
-pub use naming::{excerpt_naming, mention};
+pub use naming::{Mention, excerpt_naming};
 pub use rank::{NEIGHBOUR, RERANKED, RERANKED_SMALL, SESSION, SMALL};
 pub use surroundings::{REACH_MILLIS, SESSION_STEPS};
 
