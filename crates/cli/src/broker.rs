@@ -15,7 +15,7 @@ use crate::desktop::runtime_dir;
 use crate::failure::Failure;
 
 /// A sink may be slow; the broker gives up on it before this.
-const ANSWER_WITHIN: Duration = Duration::from_secs(45);
+pub(crate) const ANSWER_WITHIN: Duration = Duration::from_secs(45);
 
 /// Where the broker's socket is.
 pub(crate) fn socket() -> Result<PathBuf> {
@@ -46,6 +46,9 @@ pub(crate) fn explained(error: Error) -> anyhow::Error {
         (_, Some(Reason::SessionDisconnected)) => {
             "its program has ended: `turnkeep sessions` lists those that run"
         }
+        (_, Some(Reason::NotShared)) => {
+            "only sessions started with `turnkeep wrap --share` can be watched; their turns: `turnkeep turns`"
+        }
         (_, Some(Reason::NoRaw)) => "raw bytes are kept of sessions that were wrapped with --keep-raw",
         (_, Some(Reason::UnknownSink)) => "the sinks are inject, clipboard, file, store and node",
         (_, Some(Reason::NoClipboard)) => {
@@ -66,6 +69,7 @@ fn plain(error: &Error) -> String {
         Reason::TurnNotFound => "there is no such turn, or no longer",
         Reason::SessionNotFound => "there is no such session",
         Reason::SessionDisconnected => "the session has ended",
+        Reason::NotShared => "the session's terminal is not shared",
         Reason::NoRaw => "the raw bytes of this turn were not kept",
         _ => return refusal.to_string(),
     };

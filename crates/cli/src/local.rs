@@ -6,6 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::Result;
 use turnkeep_journal::{DataDirLock, FileStorage, LockError, TornTail};
+use turnkeep_server::broker::RunningBroker;
 use turnkeep_server::{Auth, Running, ServeError, ServerConfig, TlsFiles, Token};
 use turnkeep_store::{Options, Store};
 use turnkeep_types::{Clock, Timestamp};
@@ -58,7 +59,8 @@ impl Local {
             AuthMode::Off => Auth::Off,
         };
         let store = open(config, dir)?;
-        let serving = turnkeep_server::serve(ServerConfig { auth, ..server }, store.clone()).await;
+        let serving =
+            turnkeep_server::serve(ServerConfig { auth, ..server }, store.clone(), Arc::new(WallClock)).await;
         match serving {
             Ok(running) => Ok(Self { running, store, token, _lock: lock }),
             Err(error) => {
@@ -74,6 +76,11 @@ impl Local {
 
     pub(crate) fn tcp_addr(&self) -> SocketAddr {
         self.running.tcp_addr()
+    }
+
+    /// Lets the owner watch the broker's terminals over HTTP.
+    pub(crate) fn show_terminals(&self, broker: &RunningBroker) {
+        self.running.show_terminals(broker.terminals());
     }
 
     pub(crate) fn token(&self) -> &str {

@@ -8,6 +8,7 @@ mod commands;
 mod config;
 mod data_dir;
 mod desktop;
+mod ending;
 mod failure;
 mod fresh_dir;
 mod http;

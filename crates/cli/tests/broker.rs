@@ -259,12 +259,14 @@ fn one_broker_runs_at_a_time_and_leaves_nothing_but_its_directory() {
     let socket = desk.sandbox.path("run/turnkeep/broker.sock");
     assert_eq!((mode(&desk.sandbox.path("run/turnkeep")), mode(&socket)), (0o700, 0o600));
     assert!(desk.says("broker").contains("already running"));
-    kill_process(Pid::from_child(&desk.child), Signal::TERM).unwrap();
-    assert_eq!(desk.child.wait().unwrap().code(), Some(0));
-    assert!(!socket.exists());
-    assert_eq!(desk.stdout.fill_buf().unwrap(), b"");
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+        kill_process(Pid::from_child(&desk.child), signal).unwrap();
+        assert_eq!(desk.child.wait().unwrap().code(), Some(0), "{signal:?}");
+        assert!(!socket.exists(), "{signal:?}");
+        assert_eq!(desk.stdout.fill_buf().unwrap(), b"");
+        (desk.child, desk.stdout) = start(&desk.sandbox, &["broker"]);
+    }
     // Killed, it leaves a stale socket, which the next one clears away.
-    (desk.child, desk.stdout) = start(&desk.sandbox, &["broker"]);
     desk.child.kill().unwrap();
     desk.child.wait().unwrap();
     assert!(socket.exists());

@@ -17,6 +17,7 @@ pub mod error;
 mod fs_tree;
 pub mod handle;
 pub mod http;
+mod ledger;
 mod memory;
 mod metrics;
 mod nesting;

@@ -5,21 +5,24 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use turnkeep_store::Store;
+use turnkeep_types::Clock;
 use turnkeep_wire::percent_encode;
 
 use crate::auth::{Auth, Gate};
+use crate::broker::Terminals;
 use crate::config::{ConfigError, ServerConfig};
 use crate::connections::{self, Connections};
 use crate::convert::Policy;
 use crate::handle::StoreHandle;
 use crate::http;
+use crate::ledger::Worlds;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::shared::Shared;
@@ -38,6 +41,12 @@ pub enum ServeError {
     /// TLS files that cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// A world that cannot be read.
+    #[error("a world cannot be read: {0}; `turnkeep verify` says more")]
+    World(String),
+    /// No random bytes.
+    #[error("the system gives no random bytes: {0}")]
+    Random(io::Error),
     /// An address that cannot be listened on.
     #[error("cannot listen on {addr}: {source}")]
     Bind {
@@ -54,13 +63,13 @@ pub struct Running {
 }
 
 /// Starts serving `store` as `config` says, on the caller's runtime.
-pub async fn serve(config: ServerConfig, store: Store) -> Result<Running, ServeError> {
+pub async fn serve(config: ServerConfig, store: Store, clock: Arc<dyn Clock>) -> Result<Running, ServeError> {
     config.check()?;
     let tcp_tls = config.tls.as_ref().map(|files| tls::acceptor(files, false)).transpose()?;
     let http_tls = config.tls.as_ref().map(|files| tls::acceptor(files, true)).transpose()?;
     let (tcp, tcp_addr) = bind(config.tcp_addr)?;
     let (http, http_addr) = bind(config.http_addr)?;
-    let shared = share(config, store, tcp_addr, http_addr);
+    let shared = share(config, store, clock, (tcp_addr, http_addr))?;
     shared.spawn(tcp::serve_tcp(tcp, tcp_tls, Arc::clone(&shared)));
     shared.spawn(http::serve_http(http, http_tls, Arc::clone(&shared)));
     Ok(Running { shared })
@@ -85,14 +94,18 @@ fn listen(addr: SocketAddr) -> io::Result<TcpListener> {
 pub(crate) fn share(
     config: ServerConfig,
     store: Store,
-    tcp_addr: SocketAddr,
-    http_addr: SocketAddr,
-) -> Arc<Shared> {
+    clock: Arc<dyn Clock>,
+    (tcp_addr, http_addr): (SocketAddr, SocketAddr),
+) -> Result<Arc<Shared>, ServeError> {
     let store = StoreHandle::new(store, config.queue_commands_max);
     let room = connections::file_limit();
     let connections = Connections::new(config.connections_max.map_or(room, |max| max.min(room)));
     let memory = Memory::new(config.large_bytes_max, config.timeouts.room);
-    Arc::new(Shared {
+    let tasks = TaskTracker::new();
+    let worlds = Worlds::open(store.clone(), clock, tasks.clone(), &random_seed()?);
+    let worlds = worlds.map_err(|error| ServeError::World(error.to_string()))?;
+    Ok(Arc::new(Shared {
+        worlds,
         policy: Policy { limits: config.limits.clone(), strict_types: config.strict_types },
         gate: Gate::new(&config, http_addr.port()),
         metrics: Metrics::new(store.clone(), connections.clone(), memory.clone()),
@@ -101,12 +114,24 @@ pub(crate) fn share(
         connections,
         memory,
         exports: Arc::new(Semaphore::new(http::EXPORTS_MAX)),
-        tasks: TaskTracker::new(),
+        terminals: OnceLock::new(),
+        tasks,
         stopping: CancellationToken::new(),
         abandoned: CancellationToken::new(),
         tcp_addr,
         http_addr,
-    })
+    }))
+}
+
+/// Random bytes from the system, from which ids and secrets are drawn.
+fn random_seed() -> Result<[u8; 32], ServeError> {
+    let mut seed = [0; 32];
+    let filled = rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty());
+    match filled {
+        Ok(count) if count == seed.len() => Ok(seed),
+        Ok(_) => Err(ServeError::Random(io::ErrorKind::UnexpectedEof.into())),
+        Err(error) => Err(ServeError::Random(error.into())),
+    }
 }
 
 impl Running {
@@ -129,6 +154,13 @@ impl Running {
             Auth::Token(token) => format!("?token={}", percent_encode(token.reveal())),
         };
         format!("{scheme}://{}/{token}", self.shared.http_addr)
+    }
+
+    /// Lets the owner watch these terminals over HTTP, if it listens on loopback. The first ones stay.
+    pub fn show_terminals(&self, terminals: Terminals) {
+        if self.shared.terminals.set(terminals).is_err() {
+            tracing::warn!("the terminals of another broker are shown already");
+        }
     }
 
     /// Stops: accepts nothing more, lets requests under way finish within the grace, then abandons them.

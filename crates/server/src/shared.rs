@@ -1,18 +1,20 @@
 //! What every connection of both surfaces sees: the store, the rules and the counters.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::auth::Gate;
+use crate::broker::Terminals;
 use crate::config::ServerConfig;
 use crate::connections::Connections;
 use crate::convert::Policy;
 use crate::error::ApiError;
 use crate::handle::StoreHandle;
+use crate::ledger::Worlds;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 
@@ -20,6 +22,8 @@ use crate::metrics::Metrics;
 pub(crate) struct Shared {
     /// The store.
     pub(crate) store: StoreHandle,
+    /// The worlds.
+    pub(crate) worlds: Worlds,
     /// As the server was told at start.
     pub(crate) config: ServerConfig,
     /// What is held against requests before they become commands.
@@ -34,6 +38,8 @@ pub(crate) struct Shared {
     pub(crate) memory: Memory,
     /// Places for exports.
     pub(crate) exports: Arc<Semaphore>,
+    /// The terminals of the broker beside, once there is one.
+    pub(crate) terminals: OnceLock<Terminals>,
     /// Every task that serves a connection or feeds a response; joined at shutdown.
     pub(crate) tasks: TaskTracker,
     /// Cancelled when the server is to stop: finish what is under way, begin nothing.

@@ -12,8 +12,8 @@ mod session_id;
 pub use reason::{Reason, Refusal};
 pub use reply::{FoundTurn, Inject, Reply, ServerMessage, SessionInfo, TurnInfo};
 pub use request::{
-    AgentState, BadRequest, CompletedTurn, Deliver, GetTurn, Hello, Paste, Register, Request, Role,
-    StateChange,
+    AgentState, BadRequest, CompletedTurn, Deliver, GetTurn, Hello, Paint, Paste, Register, Request, Role,
+    Shown, StateChange,
 };
 pub use session_id::{BadSessionId, SessionId};
 

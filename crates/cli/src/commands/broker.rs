@@ -1,17 +1,17 @@
 //! `turnkeep broker`: the broker alone.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde_json::json;
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::App;
 use crate::broker::serve;
 use crate::config::BrokerFlags;
+use crate::ending::Ending;
 
 /// Run the broker, which wrapped sessions hand their turns to
 ///
 /// It listens on a socket in `$XDG_RUNTIME_DIR` that only this user reaches, and keeps turns in memory only.
-/// `turnkeep up` runs one too. Ctrl-C or SIGTERM ends it.
+/// `turnkeep up` runs one too. Ctrl-C, SIGTERM or SIGHUP ends it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep broker
@@ -23,15 +23,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for signals")?;
-    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for signals")?;
+    let mut ending = Ending::listen()?;
     let broker = serve::begin(&app.config()?, args.bounds)?;
     let told = announce(broker.socket(), app);
     if told.is_ok() {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
+        ending.asked().await;
     }
     broker.shutdown().await;
     told

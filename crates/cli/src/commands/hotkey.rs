@@ -11,7 +11,6 @@ use anyhow::{Context, Result};
 use serde_json::json;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use turnkeep_client::broker::AsyncConnection;
 use turnkeep_pty::desktop::open::{Opened, default_bindings};
 use turnkeep_pty::desktop::{
@@ -21,6 +20,7 @@ use turnkeep_pty::desktop::{
 use super::App;
 use crate::config::Desktop;
 use crate::desktop;
+use crate::ending::Ending;
 use crate::failure::Failure;
 use action::Action;
 
@@ -151,7 +151,7 @@ struct Desk {
 impl Desk {
     /// Acts on keys until the end.
     async fn serve(mut self, keys: &mut dyn HotkeyProvider, broker: &mut AsyncConnection) -> Result<()> {
-        let mut ends = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
+        let mut ending = Ending::listen()?;
         let readable = watch(keys).context("cannot wait for keys")?;
         // What was pressed while the keys were taken has been read from the descriptor already.
         let mut event = Event::Keys(keys.pressed()?);
@@ -161,7 +161,7 @@ impl Desk {
                 Event::BrokerGone(error) => return Err(error).context("the broker has gone"),
                 Event::End => return Ok(()),
             }
-            event = next(keys, &readable, broker, &mut ends).await?;
+            event = next(keys, &readable, broker, &mut ending).await?;
         }
     }
 
@@ -197,9 +197,8 @@ async fn next(
     keys: &mut dyn HotkeyProvider,
     readable: &AsyncFd<OwnedFd>,
     broker: &mut AsyncConnection,
-    ends: &mut [std::io::Result<Signal>; 2],
+    ending: &mut Ending,
 ) -> Result<Event> {
-    let [interrupt, terminate] = ends;
     tokio::select! {
         ready = readable.readable() => {
             // Before reading, so that what comes meanwhile wakes us again.
@@ -211,15 +210,6 @@ async fn next(
             Ok(_) => Ok(Event::Keys(Vec::new())),
             Err(error) => Ok(Event::BrokerGone(error)),
         },
-        () = received(interrupt) => Ok(Event::End),
-        () = received(terminate) => Ok(Event::End),
-    }
-}
-
-/// Waits for a signal; forever where signals cannot be had.
-async fn received(signal: &mut std::io::Result<Signal>) {
-    match signal {
-        Ok(signal) => drop(signal.recv().await),
-        Err(_) => std::future::pending().await,
+        () = ending.asked() => Ok(Event::End),
     }
 }

@@ -26,6 +26,7 @@ mod turn;
 mod turns;
 mod up;
 mod verify;
+mod watch;
 mod wrap;
 
 use anyhow::Result;
@@ -96,6 +97,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Config(config::Command),
     Completions(completions::Args),
+    Watch(watch::Args),
     Wrap(wrap::Args),
 }
 
@@ -128,6 +130,7 @@ pub(crate) fn run(command: &Command, app: &mut App) -> Result<()> {
         Command::Doctor(args) => block_on(doctor::run(args, app)),
         Command::Config(command) => config::run(command, app),
         Command::Completions(args) => completions::run(args, app),
+        Command::Watch(args) => block_on(watch::run(args, app)),
         Command::Wrap(args) => wrap::run(args, app),
     }
 }

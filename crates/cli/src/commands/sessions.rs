@@ -120,6 +120,7 @@ fn to_json(session: &SessionInfo) -> Value {
         "pid": session.pid,
         "child_pid": session.child_pid,
         "connected": session.connected,
+        "shared": session.shared,
         "state": session.state.map(AgentState::word),
         "since": millis(session.since),
         "signal": session.signal,

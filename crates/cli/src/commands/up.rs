@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 
 use anyhow::{Context, Result};
 use serde_json::json;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use turnkeep_server::broker::RunningBroker;
 use turnkeep_store::Durability;
 
@@ -12,6 +11,7 @@ use super::App;
 use crate::broker::serve;
 use crate::config::{BrokerFlags, Config, ServeFlags};
 use crate::data_dir::{DataDir, ServerNote};
+use crate::ending::Ending;
 use crate::local::Local;
 use crate::output::Style;
 
@@ -37,8 +37,7 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     let config = app.config_of_files(&args.serve)?;
     let dir =
         DataDir::new(std::path::absolute(&config.data.value).context("cannot name the data directory")?);
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for signals")?;
-    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for signals")?;
+    let mut ending = Ending::listen()?;
     config.broker.with(args.broker)?;
     let local = Local::up(&config, &dir).await?;
     let note = ServerNote {
@@ -49,9 +48,12 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     };
     let noted = dir.leave_note(&note);
     let broker = broker_beside(&config, args.broker);
+    if let Some(broker) = &broker {
+        local.show_terminals(broker);
+    }
     let told = noted.and_then(|()| announce(&local, broker.as_ref(), &config, &dir, app));
     if told.is_ok() {
-        either(&mut interrupt, &mut terminate).await;
+        ending.asked().await;
         tracing::info!("stopping");
     }
     if let Some(broker) = broker {
@@ -61,7 +63,7 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     tokio::select! {
         () = local.stop() => {}
         // Somebody who asks twice does not want to wait.
-        () = either(&mut interrupt, &mut terminate) => {}
+        () = ending.asked() => {}
     }
     told
 }
@@ -80,13 +82,6 @@ fn broker_beside(config: &Config, flags: BrokerFlags) -> Option<RunningBroker> {
 /// How a command on this machine reaches an address that is listened on.
 fn from_here(addr: SocketAddr) -> String {
     if addr.ip().is_unspecified() { format!("localhost:{}", addr.port()) } else { addr.to_string() }
-}
-
-async fn either(interrupt: &mut Signal, terminate: &mut Signal) {
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-    }
 }
 
 fn announce(

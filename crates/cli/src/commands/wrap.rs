@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use turnkeep_client::broker::socket_path;
 use turnkeep_pty::wrap::{
     Capture, Captured, Ending, Fault, Framing, HookSetup, Hooks, Injector, Keep, Label, Options, Outlet,
-    Relay, Troubles, WrapError, die_of, inject_queue,
+    Relay, Session, Share, Troubles, WrapError, die_of, inject_queue,
 };
 use turnkeep_session::detector::{Presets, Profile};
 use turnkeep_types::broker::{FoundTurn, Register, SessionId};
@@ -55,7 +55,7 @@ pub(crate) struct Args {
     /// Keep the bytes that painted each turn beside its text
     #[arg(long)]
     keep_raw: bool,
-    /// Let the owner watch the terminal in the web page
+    /// Let you watch the terminal from elsewhere: `turnkeep watch`, or a browser
     #[arg(long)]
     share: bool,
     /// Write a recording of the session to this new file
@@ -77,16 +77,13 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     let config = app.config()?;
-    if args.share {
-        let failure = Failure::usage("--share: there is no web page yet that shows a terminal");
-        return Err(failure.hint("leave --share out; `turnkeep turns` lists what was captured").into());
-    }
     let profile = profile(args, &config.presets)?;
     let framing = if args.bracketed { Framing::Bracketed } else { Framing::Plain };
     let (injector, injected) = inject_queue(framing)?;
     let session = session_id()?;
     let mut outlets: Vec<Box<dyn Outlet>> = Vec::new();
-    if let Some(relay) = relay(args, &session, &profile, injector)? {
+    let share = args.share.then(Share::new);
+    if let Some(relay) = relay(args, &session, &profile, (injector, share.clone()))? {
         outlets.push(Box::new(relay));
     }
     let (keep, troubles) = keep(args, config, &profile)?;
@@ -98,6 +95,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
         raw_bytes_max: args.keep_raw.then_some(RAW_BYTES_MAX),
         hooks,
         clock: Arc::new(WallClock),
+        share,
         outlets,
     });
     let options = Options {
@@ -175,8 +173,21 @@ fn with_arguments(command: &[OsString], more: Vec<String>) -> Vec<OsString> {
 }
 
 /// The way to the broker, where there can be one.
-fn relay(args: &Args, session: &SessionId, profile: &Profile, injector: Injector) -> Result<Option<Relay>> {
-    let Some(runtime_dir) = process_environment("XDG_RUNTIME_DIR") else { return Ok(None) };
+fn relay(
+    args: &Args,
+    session: &SessionId,
+    profile: &Profile,
+    (injector, share): (Injector, Option<Share>),
+) -> Result<Option<Relay>> {
+    let Some(runtime_dir) = process_environment("XDG_RUNTIME_DIR") else {
+        if share.is_some() {
+            let failure = Failure::usage("--share needs XDG_RUNTIME_DIR, where the broker listens");
+            return Err(failure
+                .hint("set it to a directory of your own, mode 0700, or leave --share out")
+                .into());
+        }
+        return Ok(None);
+    };
     let register = Register {
         session: session.to_string(),
         pid: std::process::id(),
@@ -184,8 +195,10 @@ fn relay(args: &Args, session: &SessionId, profile: &Profile, injector: Injector
         name: args.name.clone(),
         preset: Some(profile.name().to_owned()),
         child_pid: None,
+        shared: share.is_some(),
     };
-    Ok(Some(Relay::start(socket_path(runtime_dir.as_ref()), register, injector)?))
+    let session = Session { register, injector, share };
+    Ok(Some(Relay::start(socket_path(runtime_dir.as_ref()), session)?))
 }
 
 /// Ends this process as the program ended.

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops here")]
 
 mod relay;
+mod share;
 mod terminal;
 
 use std::io::Write;

@@ -15,13 +15,13 @@ use crate::terminal::Terminal;
 const BASH: [&str; 5] = ["--", "bash", "--norc", "--noprofile", "-i"];
 
 /// A broker in this process.
-struct Broker {
+pub(crate) struct Broker {
     runtime: Runtime,
     running: Option<RunningBroker>,
 }
 
 impl Broker {
-    fn start(dir: &Path) -> Self {
+    pub(crate) fn start(dir: &Path) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let clock = Arc::new(ManualClock::new(Timestamp(1)));
@@ -31,13 +31,13 @@ impl Broker {
         Self { runtime, running: Some(running) }
     }
 
-    fn stop(mut self) {
+    pub(crate) fn stop(mut self) {
         let running = self.running.take().unwrap();
         self.runtime.block_on(running.shutdown());
     }
 }
 
-fn client(dir: &Path) -> Connection {
+pub(crate) fn client(dir: &Path) -> Connection {
     Connection::open(&socket_path(dir), Role::Client, Duration::from_secs(30)).unwrap()
 }
 
@@ -49,7 +49,7 @@ fn wrap(dir: &Path, name: &str, args: &[&str]) -> Terminal {
 }
 
 /// The session of this name, once it is like that.
-fn session(
+pub(crate) fn session(
     client: &mut Connection,
     terminal: &mut Terminal,
     name: &str,

@@ -9,8 +9,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 use turnkeep_types::broker::{
-    CompletedTurn, Deliver, FoundTurn, GetTurn, Hello, Inject, Paste, Register, Reply, Request, Role,
-    ServerMessage, SessionInfo, StateChange, TurnInfo, VERSION,
+    CompletedTurn, Deliver, FoundTurn, GetTurn, Hello, Paste, Register, Reply, Request, Role, ServerMessage,
+    SessionInfo, Shown, StateChange, TurnInfo, VERSION,
 };
 use turnkeep_wire::broker::{decode_message, encode_request, next_frame};
 
@@ -18,8 +18,8 @@ use super::error::Error;
 use super::verbs::verbs;
 
 const READ_BYTES: usize = 64 << 10;
-/// What was injected and not yet taken; beyond it the oldest is dropped, for nobody takes them.
-const INJECTS_KEPT_MAX: usize = 64;
+/// What was said unasked and not yet taken; beyond it the oldest is dropped, for nobody takes them.
+const UNASKED_KEPT_MAX: usize = 64;
 
 /// A connection to the broker that awaits its answers. A call that is dropped before its answer leaves the
 /// connection unfit for another one.
@@ -27,7 +27,7 @@ const INJECTS_KEPT_MAX: usize = 64;
 pub struct AsyncConnection {
     stream: UnixStream,
     buffer: BytesMut,
-    injects: VecDeque<Inject>,
+    unasked: VecDeque<ServerMessage>,
     next_id: u32,
     answer_within: Duration,
 }
@@ -38,7 +38,7 @@ impl AsyncConnection {
         let unreachable = |source| Error::Unreachable { path: path.to_owned(), source };
         let stream = UnixStream::connect(path).await.map_err(unreachable)?;
         let mut connection =
-            Self { stream, buffer: BytesMut::new(), injects: VecDeque::new(), next_id: 0, answer_within };
+            Self { stream, buffer: BytesMut::new(), unasked: VecDeque::new(), next_id: 0, answer_within };
         let hello = Request::Hello(Hello { version: VERSION, role });
         connection.send(&hello).await?;
         let answer = timeout(answer_within, connection.receive()).await.map_err(|_| Error::TimedOut)??;
@@ -62,23 +62,24 @@ impl AsyncConnection {
         loop {
             match self.receive().await? {
                 ServerMessage::Response { id, outcome } if id == asked => return Ok(outcome?),
-                ServerMessage::Inject(inject) => self.keep(inject),
                 // What closes the connection carries id 0 where the broker could not read ours.
                 ServerMessage::Response { outcome: Err(refusal), .. } if refusal.reason.closes() => {
                     return Err(refusal.into());
                 }
-                _ => return Err(Error::Unexpected),
+                ServerMessage::HelloAck(_) | ServerMessage::Response { .. } => return Err(Error::Unexpected),
+                unasked => self.keep(unasked),
             }
         }
     }
 
-    /// Waits for bytes to inject, or gives those that came while something was asked.
-    pub async fn next_inject(&mut self) -> Result<Inject, Error> {
-        match self.injects.pop_front() {
-            Some(inject) => Ok(inject),
+    /// Waits for what the broker says unasked, or gives what came while something was asked. May be dropped
+    /// and called again.
+    pub async fn next_unasked(&mut self) -> Result<ServerMessage, Error> {
+        match self.unasked.pop_front() {
+            Some(unasked) => Ok(unasked),
             None => match self.receive().await? {
-                ServerMessage::Inject(inject) => Ok(inject),
-                _ => Err(Error::Unexpected),
+                ServerMessage::HelloAck(_) | ServerMessage::Response { .. } => Err(Error::Unexpected),
+                unasked => Ok(unasked),
             },
         }
     }
@@ -105,11 +106,11 @@ impl AsyncConnection {
         }
     }
 
-    fn keep(&mut self, inject: Inject) {
-        if self.injects.len() == INJECTS_KEPT_MAX {
-            self.injects.pop_front();
+    fn keep(&mut self, unasked: ServerMessage) {
+        if self.unasked.len() == UNASKED_KEPT_MAX {
+            self.unasked.pop_front();
         }
-        self.injects.push_back(inject);
+        self.unasked.push_back(unasked);
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use bytes::BytesMut;
 use turnkeep_types::broker::{
     CompletedTurn, Deliver, FoundTurn, GetTurn, Hello, Inject, Paste, Register, Reply, Request, Role,
-    ServerMessage, SessionInfo, StateChange, TurnInfo, VERSION,
+    ServerMessage, SessionInfo, Shown, StateChange, TurnInfo, VERSION,
 };
 use turnkeep_wire::broker::{decode_message, encode_request, next_frame};
 
@@ -18,15 +18,15 @@ use super::error::Error;
 use super::verbs::verbs;
 
 const READ_BYTES: usize = 16 << 10;
-/// What was injected and not yet taken; beyond it the oldest is dropped, for nobody takes them.
-const INJECTS_KEPT_MAX: usize = 64;
+/// What was said unasked and not yet taken; beyond it the oldest is dropped, for nobody takes them.
+const UNASKED_KEPT_MAX: usize = 64;
 
 /// A connection to the broker that blocks while it asks.
 #[derive(Debug)]
 pub struct Connection {
     sender: Sender,
     receiver: Receiver,
-    injects: VecDeque<Inject>,
+    unasked: VecDeque<ServerMessage>,
     answer_within: Duration,
 }
 
@@ -38,7 +38,7 @@ impl Connection {
         stream.set_write_timeout(Some(answer_within)).map_err(unreachable)?;
         let sender = Sender { stream: stream.try_clone().map_err(unreachable)?, next_id: 0 };
         let receiver = Receiver { stream, buffer: BytesMut::new() };
-        let mut connection = Self { sender, receiver, injects: VecDeque::new(), answer_within };
+        let mut connection = Self { sender, receiver, unasked: VecDeque::new(), answer_within };
         connection.sender.send(&Request::Hello(Hello { version: VERSION, role }))?;
         match connection.receiver.receive_within(answer_within)? {
             ServerMessage::HelloAck(Ok(())) => Ok(connection),
@@ -57,24 +57,32 @@ impl Connection {
             let left = deadline.saturating_duration_since(Instant::now());
             match self.receiver.receive_within(left)? {
                 ServerMessage::Response { id, outcome } if id == asked => return Ok(outcome?),
-                ServerMessage::Inject(inject) => self.keep(inject),
                 // What closes the connection carries id 0 where the broker could not read ours.
                 ServerMessage::Response { outcome: Err(refusal), .. } if refusal.reason.closes() => {
                     return Err(refusal.into());
                 }
-                _ => return Err(Error::Unexpected),
+                ServerMessage::HelloAck(_) | ServerMessage::Response { .. } => return Err(Error::Unexpected),
+                unasked => self.keep(unasked),
             }
         }
     }
 
-    /// Waits for bytes to inject, or gives those that came while something was asked.
-    pub fn next_inject(&mut self, within: Duration) -> Result<Inject, Error> {
-        match self.injects.pop_front() {
-            Some(inject) => Ok(inject),
+    /// Waits for what the broker says unasked, or gives what came while something was asked.
+    pub fn next_unasked(&mut self, within: Duration) -> Result<ServerMessage, Error> {
+        match self.unasked.pop_front() {
+            Some(unasked) => Ok(unasked),
             None => match self.receiver.receive_within(within)? {
-                ServerMessage::Inject(inject) => Ok(inject),
-                _ => Err(Error::Unexpected),
+                ServerMessage::HelloAck(_) | ServerMessage::Response { .. } => Err(Error::Unexpected),
+                unasked => Ok(unasked),
             },
+        }
+    }
+
+    /// Waits for bytes to inject: what a wrapper that is not shared hears.
+    pub fn next_inject(&mut self, within: Duration) -> Result<Inject, Error> {
+        match self.next_unasked(within)? {
+            ServerMessage::Inject(inject) => Ok(inject),
+            _ => Err(Error::Unexpected),
         }
     }
 
@@ -83,11 +91,11 @@ impl Connection {
         (self.sender, self.receiver)
     }
 
-    fn keep(&mut self, inject: Inject) {
-        if self.injects.len() == INJECTS_KEPT_MAX {
-            self.injects.pop_front();
+    fn keep(&mut self, unasked: ServerMessage) {
+        if self.unasked.len() == UNASKED_KEPT_MAX {
+            self.unasked.pop_front();
         }
-        self.injects.push_back(inject);
+        self.unasked.push_back(unasked);
     }
 }
 

@@ -22,6 +22,16 @@ macro_rules! verbs {
                 self.done(Request::State(change))$($await)*
             }
 
+            /// Hands over what the wrapper's terminal shows.
+            pub $($kind)* fn screen(&mut self, shown: Shown) -> Result<(), Error> {
+                self.done(Request::Screen(shown))$($await)*
+            }
+
+            /// Begins to watch a shared session; what it shows comes unasked.
+            pub $($kind)* fn watch(&mut self, session: &str) -> Result<(), Error> {
+                self.done(Request::Watch { session: session.to_owned() })$($await)*
+            }
+
             /// Ends the wrapper's session.
             pub $($kind)* fn deregister(&mut self, session: &str) -> Result<(), Error> {
                 self.done(Request::Deregister { session: session.to_owned() })$($await)*

@@ -67,7 +67,7 @@ fn densest(matches: &[Match]) -> Option<Range<usize>> {
 }
 
 /// As much of the text as may be shown, with the kernel in the middle.
-fn around(text: &str, kernel: Range<usize>) -> Range<usize> {
+pub(super) fn around(text: &str, kernel: Range<usize>) -> Range<usize> {
     let spare = EXCERPT_BYTES_MAX.saturating_sub(kernel.len());
     let start = kernel.start.saturating_sub(spare / 2).min(text.len() - EXCERPT_BYTES_MAX);
     let start = text.ceil_char_boundary(start).min(text.len());

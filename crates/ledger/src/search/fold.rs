@@ -84,7 +84,7 @@ pub(super) fn fold_all(text: &str, out: &mut String) {
 }
 
 /// Appends the folded form of a character.
-fn fold(char: char, out: &mut String) {
+pub(super) fn fold(char: char, out: &mut String) {
     match char {
         _ if char.is_ascii() => out.push(char.to_ascii_lowercase()),
         '\u{2019}' => out.push('\''),

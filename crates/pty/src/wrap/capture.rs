@@ -14,6 +14,7 @@ use turnkeep_types::broker::{AgentState, CompletedTurn, StateChange};
 
 use super::hooks::{HOOK_LOOK, HOOK_PAUSE, Hooks, Messages};
 use super::observer::{Observer, TtyMode};
+use super::share::Share;
 use super::tap::Sight;
 
 /// Where turns go. Nothing here may wait.
@@ -24,6 +25,8 @@ pub trait Outlet: Send {
     fn state(&mut self, change: &StateChange);
     /// A turn is complete.
     fn turn(&mut self, turn: &CompletedTurn);
+    /// The terminal shows something else now.
+    fn shown(&mut self) {}
     /// The child has ended.
     fn end(&mut self);
 }
@@ -40,6 +43,8 @@ pub struct Captured {
     pub hooks: Option<Hooks>,
     /// What the time is.
     pub clock: Arc<dyn Clock>,
+    /// What others may watch, if they may.
+    pub share: Option<Share>,
     /// Where the turns go.
     pub outlets: Vec<Box<dyn Outlet>>,
 }
@@ -54,6 +59,7 @@ pub struct Capture {
     turns: u64,
     hooks: Option<Hooks>,
     waiting: Option<Waiting>,
+    share: Option<Share>,
 }
 
 /// A turn that waits for its message from the program's hook.
@@ -77,8 +83,8 @@ impl Capture {
             Some(bytes_max) => detector.keep_raw(bytes_max),
             None => detector,
         };
-        let Captured { session, clock, outlets, hooks, .. } = captured;
-        Self { session, text_source, detector, clock, outlets, turns: 0, hooks, waiting: None }
+        let Captured { session, clock, outlets, hooks, share, .. } = captured;
+        Self { session, text_source, detector, clock, outlets, turns: 0, hooks, waiting: None, share }
     }
 
     fn feed(&mut self, at: Duration, event: Event<'_>) {
@@ -89,6 +95,20 @@ impl Capture {
                 Happening::State(state) => self.tell_state(state),
                 Happening::Turn(turn) => self.take_turn(at, *turn),
             }
+        }
+    }
+
+    /// Shows to those who watch what was seen.
+    fn show(&mut self, sight: &Sight) {
+        let Some(share) = &self.share else { return };
+        let is_watched = match sight {
+            Sight::Output(bytes) => share.output(bytes),
+            Sight::Lost => share.lose(),
+            Sight::Resize { cols, rows } => share.resize(*cols, *rows),
+            Sight::Input(_) | Sight::Interrupt => false,
+        };
+        if is_watched {
+            self.outlets.iter_mut().for_each(|outlet| outlet.shown());
         }
     }
 
@@ -170,6 +190,7 @@ impl Observer for Capture {
     }
 
     fn see(&mut self, at: Duration, sight: Sight) {
+        self.show(&sight);
         match sight {
             Sight::Output(bytes) => self.feed(at, Event::Output(&bytes)),
             Sight::Input(bytes) => self.feed(at, Event::Input(&bytes)),

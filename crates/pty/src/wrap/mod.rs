@@ -22,6 +22,7 @@ mod process;
 mod pump;
 mod record;
 mod relay;
+mod share;
 mod signals;
 mod tap;
 mod terminal;
@@ -42,7 +43,8 @@ pub use inject::{Framing, INJECT_BYTES_MAX, InjectError, Injected, Injector, inj
 pub use keep::{Keep, Label, Troubles};
 pub use observer::{Blind, Observer, TtyMode};
 pub use process::die_of;
-pub use relay::{RING_TURNS_MAX, Relay};
+pub use relay::{RING_TURNS_MAX, Relay, Session};
+pub use share::Share;
 pub use tap::{LAG_BYTES_KEPT, LAG_BYTES_MAX, Sight};
 
 use observer::{ModeProbe, Observed, Observing, Started};

@@ -2,8 +2,8 @@
 //!
 //! The broker is optional and may come and go. The newest [`RING_TURNS_MAX`] turns are kept here and all
 //! handed over, in order, after every registration: the broker knows them by their numbers, so one that
-//! stayed keeps none twice and one that was restarted has them again. Nothing here reaches the byte path
-//! but the injected bytes.
+//! stayed keeps none twice and one that was restarted has them again. What a shared terminal shows goes out
+//! after turns and states, while somebody watches. Nothing here reaches the byte path but the injected bytes.
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,10 +15,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::Notify;
 use turnkeep_client::broker::{AsyncConnection, Error};
-use turnkeep_types::broker::{CompletedTurn, Inject, Register, Role, StateChange};
+use turnkeep_types::broker::{CompletedTurn, Inject, Register, Role, ServerMessage, Shown, StateChange};
 
 use super::capture::Outlet;
 use super::inject::{Framing, InjectError, Injector};
+use super::share::Share;
 
 /// Turns that are kept for a broker that is not there.
 pub const RING_TURNS_MAX: usize = 32;
@@ -111,6 +112,16 @@ impl Shared {
     }
 }
 
+/// A session, as the broker is to know it.
+pub struct Session {
+    /// How it is announced.
+    pub register: Register,
+    /// Where pastes go.
+    pub injector: Injector,
+    /// What others may watch, if they may.
+    pub share: Option<Share>,
+}
+
 /// The outlet. Ending it waits a moment for the broker to hear everything.
 #[derive(Debug)]
 pub struct Relay {
@@ -120,11 +131,12 @@ pub struct Relay {
 
 impl Relay {
     /// Starts the thread, which registers the session as soon as the child runs.
-    pub fn start(socket: PathBuf, register: Register, injector: Injector) -> io::Result<Self> {
+    pub fn start(socket: PathBuf, session: Session) -> io::Result<Self> {
+        let Session { register, injector, share } = session;
         let shared = Arc::new(Shared { desk: Mutex::new(Desk::new(register)), bell: Notify::new() });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (tell, done) = sync_channel(1);
-        let line = Line { shared: shared.clone(), socket, injector };
+        let line = Line { shared: shared.clone(), socket, injector, share };
         let body = move || {
             runtime.block_on(line.run());
             tell.send(()).ok();
@@ -150,6 +162,10 @@ impl Outlet for Relay {
         self.shared.change(|desk| desk.keep(turn.clone()));
     }
 
+    fn shown(&mut self) {
+        self.shared.bell.notify_one();
+    }
+
     fn end(&mut self) {
         self.shared.change(|desk| desk.ended = true);
         // A broker that does not answer finds out by itself that we are gone.
@@ -162,6 +178,7 @@ struct Line {
     shared: Arc<Shared>,
     socket: PathBuf,
     injector: Injector,
+    share: Option<Share>,
 }
 
 impl Line {
@@ -202,6 +219,7 @@ impl Line {
         let mut connection = AsyncConnection::open(&self.socket, Role::Wrapper, ANSWER_WITHIN).await?;
         let register = self.shared.desk().register.clone();
         connection.register(register).await?;
+        self.watched(false);
         self.shared.desk().forget_told();
         Ok(connection)
     }
@@ -214,15 +232,51 @@ impl Line {
                 match word {
                     Some(Word::Turn(turn)) => self.tell_turn(&mut connection, turn).await?,
                     Some(Word::State(change)) => self.tell_state(&mut connection, change).await?,
-                    Some(Word::End(session)) => return connection.deregister(&session).await,
+                    Some(Word::End(session)) => {
+                        self.tell_shown(&mut connection).await?;
+                        return connection.deregister(&session).await;
+                    }
                     None => break,
                 }
             }
+            if self.tell_shown(&mut connection).await? {
+                continue;
+            }
             tokio::select! {
-                inject = connection.next_inject() => self.inject(inject?).await,
+                unasked = connection.next_unasked() => self.hear(unasked?).await,
                 () = self.shared.bell.notified() => {}
             }
         }
+    }
+
+    async fn hear(&self, unasked: ServerMessage) {
+        match unasked {
+            ServerMessage::Inject(inject) => self.inject(inject).await,
+            ServerMessage::Show { on } => self.watched(on),
+            other => tracing::debug!(?other, "the broker says what a wrapper need not know"),
+        }
+    }
+
+    fn watched(&self, on: bool) {
+        if let Some(share) = &self.share {
+            share.watched(on);
+        }
+    }
+
+    /// Sends what is to be shown; says whether that was anything.
+    async fn tell_shown(&self, connection: &mut AsyncConnection) -> Result<bool, Error> {
+        let Some(share) = &self.share else { return Ok(false) };
+        let session = self.shared.desk().register.session.clone();
+        let pieces: Vec<Shown> = share.take(&session);
+        let is_any = !pieces.is_empty();
+        for shown in pieces {
+            match connection.screen(shown).await {
+                Err(error) if error.is_fatal() => return Err(error),
+                Err(error) => tracing::debug!(%error, "the broker does not show the terminal"),
+                Ok(()) => {}
+            }
+        }
+        Ok(is_any)
     }
 
     async fn tell_turn(&self, connection: &mut AsyncConnection, turn: CompletedTurn) -> Result<(), Error> {

@@ -6,12 +6,13 @@ use tokio::net::UnixStream;
 use tokio::net::unix::OwnedReadHalf;
 use tokio::time::{Instant, timeout, timeout_at};
 use turnkeep_session::broker::{Answer, ConnId, Outcome};
-use turnkeep_types::broker::{Hello, Reason, Refusal, Reply, Request, Role, ServerMessage};
+use turnkeep_types::broker::{Hello, Reason, Refusal, Reply, Request, Role, ServerMessage, Shown};
 use turnkeep_wire::broker::{Incoming, decode_request, encode_message, next_frame};
 
 use super::hub::Hub;
 use super::outbox::Outbox;
 use super::sinks;
+use super::viewer::{View, Viewer};
 use crate::memory::{LARGE_FROM_BYTES, Room};
 
 const READ_BYTES: usize = 32 << 10;
@@ -25,14 +26,15 @@ pub(super) async fn serve(mut stream: UnixStream, hub: &Hub) {
         Ok(peer) if peer.uid() == hub.peer_uid => {}
         _ => return refuse(&mut stream, Reason::NotPermitted.into(), hub).await,
     }
-    let (conn, outbox) = hub.enter();
-    let _left = Leave { hub, conn, outbox: &outbox };
+    let (conn, line) = hub.enter();
+    let outbox = &line.outbox;
+    let _left = Leave { hub, conn, outbox };
     let (read, write) = stream.into_split();
     let inbox = Inbox { read, buffer: BytesMut::new(), room: None };
     let drained = outbox.drain(write, hub.timeouts.write);
     tokio::pin!(drained);
     tokio::select! {
-        () = converse(inbox, hub, conn, &outbox) => {
+        () = converse(inbox, hub, conn, outbox) => {
             outbox.close();
             // What was answered last is still to be read, by a client that may be slow or gone.
             if timeout(hub.timeouts.write, drained).await.is_err() {
@@ -40,6 +42,27 @@ pub(super) async fn serve(mut stream: UnixStream, hub: &Hub) {
             }
         }
         () = &mut drained => {}
+        () = present(&line.viewer, hub, conn, outbox) => {}
+    }
+}
+
+/// Sends what a connection watches, piece by piece, for as long as there is a connection.
+async fn present(viewer: &Viewer, hub: &Hub, conn: ConnId, outbox: &Outbox) {
+    loop {
+        let message = match viewer.next().await {
+            View::Shown(shown) => ServerMessage::Screen(Shown::clone(&shown)),
+            View::Ended(session) => {
+                ServerMessage::WatchEnded { session, reason: Reason::SessionDisconnected }
+            }
+            View::Behind => {
+                hub.repaint(conn);
+                continue;
+            }
+        };
+        match encode_message(&message) {
+            Ok(frame) => outbox.view(frame).await,
+            Err(error) => tracing::error!(%error, "what a terminal shows is too long to be sent"),
+        }
     }
 }
 
@@ -77,7 +100,7 @@ async fn converse(mut inbox: Inbox, hub: &Hub, conn: ConnId, outbox: &Outbox) {
             Ok(Request::Hello(Hello { role, .. })) => Some(*role),
             _ => None,
         };
-        let Outcome { answer: decided, close } = hub.apply(conn, incoming.request);
+        let Outcome { answer: decided, close, .. } = hub.apply(conn, incoming.request);
         if matches!(decided, Answer::Greeting(Ok(()))) {
             greeted = true;
             if hello == Some(Role::Wrapper) {

@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use turnkeep_session::broker::{Broker, ConnId, Outcome};
+use turnkeep_session::broker::{Broker, ConnId, Notice, Outcome};
 use turnkeep_types::Clock;
 use turnkeep_types::broker::{BadRequest, Inject, Reason, Refusal, Request, ServerMessage};
 use turnkeep_wire::broker::encode_message;
 
 use super::outbox::Outbox;
 use super::sinks::{Outlets, Places};
+use super::viewer::Viewer;
 use super::{BrokerConfig, BrokerTimeouts};
 use crate::connections::Connections;
 use crate::memory::Memory;
@@ -18,10 +19,19 @@ use crate::memory::Memory;
 /// Large messages of all connections together, besides what the rings hold.
 const LARGE_BYTES_MAX: usize = 256 << 20;
 
+/// What goes to one connection.
+#[derive(Default)]
+pub(super) struct Line {
+    /// Its answers, and what is injected.
+    pub(super) outbox: Outbox,
+    /// The terminal that it watches.
+    pub(super) viewer: Arc<Viewer>,
+}
+
 /// What all connections share.
 pub(super) struct Hub {
     broker: Mutex<Broker>,
-    outboxes: Mutex<HashMap<ConnId, Arc<Outbox>>>,
+    lines: Mutex<HashMap<ConnId, Arc<Line>>>,
     next_conn: AtomicU64,
     clock: Arc<dyn Clock>,
     pub(super) outlets: Outlets,
@@ -36,7 +46,7 @@ impl Hub {
     pub(super) fn new(config: BrokerConfig, outlets: Outlets, clock: Arc<dyn Clock>) -> Self {
         Self {
             broker: Mutex::new(Broker::new(config.settings)),
-            outboxes: Mutex::default(),
+            lines: Mutex::default(),
             next_conn: AtomicU64::new(1),
             clock,
             outlets,
@@ -48,43 +58,81 @@ impl Hub {
         }
     }
 
-    /// Takes up a connection: its number and its outbox.
-    pub(super) fn enter(&self) -> (ConnId, Arc<Outbox>) {
+    /// Takes up a connection: its number and what goes to it.
+    pub(super) fn enter(&self) -> (ConnId, Arc<Line>) {
         let conn = ConnId(self.next_conn.fetch_add(1, Ordering::Relaxed));
-        let outbox = Arc::new(Outbox::default());
-        self.outboxes().insert(conn, Arc::clone(&outbox));
-        (conn, outbox)
+        let line = Arc::new(Line::default());
+        self.lines().insert(conn, Arc::clone(&line));
+        (conn, line)
     }
 
     /// Lets a connection go, and its session with it.
     pub(super) fn leave(&self, conn: ConnId) {
-        self.outboxes().remove(&conn);
-        self.broker().disconnect(self.clock.now(), conn);
+        self.lines().remove(&conn);
+        let mut broker = self.broker();
+        self.tell(broker.disconnect(self.clock.now(), conn));
     }
 
-    /// Lets the machine decide.
+    /// Lets the machine decide, and tells others what they hear of it before anything else is decided.
     pub(super) fn apply(&self, conn: ConnId, message: Result<Request, BadRequest>) -> Outcome {
         let now = self.clock.now();
-        self.broker().apply(now, conn, message)
+        let mut broker = self.broker();
+        let mut outcome = broker.apply(now, conn, message);
+        self.tell(std::mem::take(&mut outcome.notices));
+        outcome
     }
 
     pub(super) fn expire(&self) {
         self.broker().expire(self.clock.now());
     }
 
+    /// A watcher has missed something: its wrapper is asked for the whole screen.
+    pub(super) fn repaint(&self, conn: ConnId) {
+        let broker = self.broker();
+        self.tell(broker.repaint(conn));
+    }
+
+    /// Tells connections what they hear unasked. Never waits.
+    fn tell(&self, notices: impl IntoIterator<Item = Notice>) {
+        for notice in notices {
+            match notice {
+                Notice::Show { to, on } => self.ask_to_show(to, on),
+                Notice::Screen { to, shown } => self.each(&to, |viewer| viewer.show(&shown)),
+                Notice::Ended { to, session } => self.each(&to, |viewer| viewer.end(&session)),
+            }
+        }
+    }
+
+    fn ask_to_show(&self, to: ConnId, on: bool) {
+        if let Err(refusal) = self.push(to, &ServerMessage::Show { on }) {
+            tracing::debug!(%refusal, "a wrapper does not hear who watches");
+        }
+    }
+
+    fn each(&self, to: &[ConnId], act: impl Fn(&Viewer)) {
+        let lines = self.lines();
+        for line in to.iter().filter_map(|conn| lines.get(conn)) {
+            act(&line.viewer);
+        }
+    }
+
     /// Puts bytes on their way to a wrapper.
     pub(super) fn inject(&self, to: ConnId, inject: Inject) -> Result<(), Refusal> {
-        let outbox = self.outboxes().get(&to).cloned().ok_or(Reason::SessionDisconnected)?;
-        let frame = encode_message(&ServerMessage::Inject(inject))
+        self.push(to, &ServerMessage::Inject(inject))
+    }
+
+    fn push(&self, to: ConnId, message: &ServerMessage) -> Result<(), Refusal> {
+        let line = self.lines().get(&to).cloned().ok_or(Reason::SessionDisconnected)?;
+        let frame = encode_message(message)
             .map_err(|error| Refusal::new(Reason::PayloadTooLarge, error.to_string()))?;
-        Ok(outbox.inject(frame)?)
+        Ok(line.outbox.inject(frame)?)
     }
 
     fn broker(&self) -> MutexGuard<'_, Broker> {
         self.broker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn outboxes(&self) -> MutexGuard<'_, HashMap<ConnId, Arc<Outbox>>> {
-        self.outboxes.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lines(&self) -> MutexGuard<'_, HashMap<ConnId, Arc<Line>>> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

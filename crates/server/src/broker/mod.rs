@@ -11,6 +11,8 @@ mod hub;
 mod outbox;
 mod sinks;
 mod socket;
+mod terminals;
+mod viewer;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,6 +26,8 @@ use turnkeep_types::Clock;
 
 pub use sinks::{Clipboard, Keeper, Outlets, Sink};
 pub use socket::SocketError;
+pub use terminals::Terminals;
+pub(crate) use terminals::{Seen, Watch};
 
 use hub::Hub;
 use socket::Socket;
@@ -106,6 +110,7 @@ pub enum BrokerError {
 /// A broker at work.
 pub struct RunningBroker {
     socket: Socket,
+    hub: Arc<Hub>,
     tasks: TaskTracker,
     stopping: CancellationToken,
 }
@@ -122,14 +127,19 @@ pub fn start(
     let stopping = CancellationToken::new();
     let hub = Arc::new(Hub::new(config, outlets, clock));
     tasks.spawn(accept(listener, Arc::clone(&hub), tasks.clone(), stopping.clone()));
-    tasks.spawn(expire(hub, stopping.clone()));
-    Ok(RunningBroker { socket, tasks, stopping })
+    tasks.spawn(expire(Arc::clone(&hub), stopping.clone()));
+    Ok(RunningBroker { socket, hub, tasks, stopping })
 }
 
 impl RunningBroker {
     /// Where it listens.
     pub fn socket(&self) -> &Path {
         self.socket.path()
+    }
+
+    /// The terminals that are shared, for a server in the same process to show.
+    pub fn terminals(&self) -> Terminals {
+        Terminals(Arc::clone(&self.hub))
     }
 
     /// Stops: accepts nothing more, closes every connection, removes the socket.

@@ -1,7 +1,7 @@
-//! What waits to be written to one connection, in order: its answers, and what others inject.
+//! What waits to be written to one connection, in order: its answers, what others inject, what it watches.
 //!
 //! Answers are bounded because a connection reads its next request only when they are gone; injections are
-//! bounded here. Whoever puts something in never waits.
+//! bounded here; of what it watches one piece at a time is in. Whoever else puts something in never waits.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,10 +15,18 @@ use turnkeep_types::broker::{INJECT_BYTES_MAX, Reason};
 
 use crate::memory::Room;
 
+/// What a frame is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Answer,
+    Inject,
+    View,
+}
+
 /// One frame, and the room that it takes until it is written.
 struct Entry {
     frame: Bytes,
-    is_inject: bool,
+    kind: Kind,
     _room: Option<Room>,
 }
 
@@ -29,6 +37,8 @@ struct Queue {
     answers: usize,
     /// Bytes of injections that are not yet written.
     inject_bytes: usize,
+    /// Whether a piece of what is watched is not yet written.
+    has_view: bool,
     closed: bool,
 }
 
@@ -40,6 +50,8 @@ pub(super) struct Outbox {
     filled: Notify,
     /// An answer was written.
     written: Notify,
+    /// A piece of what is watched was written.
+    viewed: Notify,
     /// Whether the peer may take its time.
     patient: AtomicBool,
 }
@@ -49,7 +61,7 @@ impl Outbox {
     pub(super) fn answer(&self, frame: Bytes, room: Option<Room>) {
         let mut queue = self.queue();
         queue.answers += 1;
-        queue.entries.push_back(Entry { frame, is_inject: false, _room: room });
+        queue.entries.push_back(Entry { frame, kind: Kind::Answer, _room: room });
         self.filled.notify_one();
     }
 
@@ -63,9 +75,22 @@ impl Outbox {
             return Err(Reason::Busy);
         }
         queue.inject_bytes += frame.len();
-        queue.entries.push_back(Entry { frame, is_inject: true, _room: None });
+        queue.entries.push_back(Entry { frame, kind: Kind::Inject, _room: None });
         self.filled.notify_one();
         Ok(())
+    }
+
+    /// Puts a piece of what is watched in, and waits until it is written.
+    pub(super) async fn view(&self, frame: Bytes) {
+        {
+            let mut queue = self.queue();
+            queue.has_view = true;
+            queue.entries.push_back(Entry { frame, kind: Kind::View, _room: None });
+        }
+        self.filled.notify_one();
+        while self.queue().has_view {
+            self.viewed.notified().await;
+        }
     }
 
     /// Waits until all answers are written.
@@ -121,11 +146,16 @@ impl Outbox {
     fn pop(&self) {
         let mut queue = self.queue();
         let Some(entry) = queue.entries.pop_front() else { return };
-        if entry.is_inject {
-            queue.inject_bytes -= entry.frame.len();
-        } else {
-            queue.answers -= 1;
-            self.written.notify_one();
+        match entry.kind {
+            Kind::Inject => queue.inject_bytes -= entry.frame.len(),
+            Kind::Answer => {
+                queue.answers -= 1;
+                self.written.notify_one();
+            }
+            Kind::View => {
+                queue.has_view = false;
+                self.viewed.notify_one();
+            }
         }
     }
 

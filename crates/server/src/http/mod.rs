@@ -24,6 +24,7 @@ mod serve;
 mod stall;
 mod stats;
 mod status_page;
+mod terminal;
 mod turns;
 
 use std::sync::Arc;
@@ -64,6 +65,7 @@ fn routes() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(health::healthz))
         .routes(routes!(openapi::document))
         .routes(routes!(status_page::page))
+        .route("/ws", axum::routing::get(terminal::watch))
 }
 
 /// The whole gateway.

@@ -213,6 +213,25 @@ impl FromQuery for EventsQuery {
     }
 }
 
+/// Which terminal is to be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WatchQuery {
+    /// The session's id.
+    pub session: Option<String>,
+}
+
+impl WatchQuery {
+    /// The parameters.
+    pub const NAMES: &'static [&'static str] = &["session"];
+}
+
+impl FromQuery for WatchQuery {
+    fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
+        pairs.only(Self::NAMES)?;
+        Ok(Self { session: pairs.one("session", None)?.map(str::to_owned) })
+    }
+}
+
 /// A position in the feed.
 pub(crate) fn parse_position(text: &str) -> Option<u64> {
     if is_number(text) { text.parse().ok() } else { None }

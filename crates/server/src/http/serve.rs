@@ -65,7 +65,8 @@ impl Port for Gateway {
         let served = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(timeouts.http_head)
-            .serve_connection(stream, service);
+            .serve_connection(stream, service)
+            .with_upgrades();
         let mut served = std::pin::pin!(served);
         let ended = tokio::select! {
             ended = served.as_mut() => ended,

@@ -8,3 +8,4 @@ mod lifecycle;
 mod room;
 mod sinks;
 mod support;
+mod watch;

@@ -58,7 +58,7 @@ impl Harness {
     /// A connection that has said nothing yet.
     pub(crate) async fn dial(&self) -> Peer {
         let stream = UnixStream::connect(self.broker.socket()).await.unwrap();
-        Peer { stream, buffer: BytesMut::new(), next_id: 1, early: Vec::new() }
+        Peer { stream, buffer: BytesMut::new(), next_id: 1, early: Vec::new(), told: Vec::new() }
     }
 
     pub(crate) async fn greeted(&self, role: Role) -> Peer {
@@ -97,6 +97,8 @@ pub(crate) struct Peer {
     next_id: u32,
     /// What was injected before an answer.
     early: Vec<Bytes>,
+    /// What else was said before an answer.
+    told: Vec<ServerMessage>,
 }
 
 impl Peer {
@@ -138,6 +140,9 @@ impl Peer {
                     return outcome.map_err(|refusal| refusal.reason);
                 }
                 Some(ServerMessage::Inject(inject)) => self.early.push(inject.content),
+                Some(unasked @ (ServerMessage::Show { .. } | ServerMessage::Screen(_))) => {
+                    self.told.push(unasked);
+                }
                 other => panic!("not the answer to {asked}: {other:?}"),
             }
         }
@@ -158,6 +163,14 @@ impl Peer {
 
     pub(crate) async fn deliver(&mut self, deliver: Deliver) -> Result<Reply, Reason> {
         self.ask(Request::Deliver(deliver)).await
+    }
+
+    /// What comes next of what is said about shared terminals.
+    pub(crate) async fn told(&mut self) -> ServerMessage {
+        if !self.told.is_empty() {
+            return self.told.remove(0);
+        }
+        self.receive().await.unwrap()
     }
 
     pub(crate) async fn injected(&mut self) -> Bytes {

@@ -63,7 +63,7 @@ impl Server {
     /// A server on a disk that has been used before.
     pub(crate) async fn on(disk: impl Storage + 'static, change: impl FnOnce(&mut ServerConfig)) -> Self {
         let clock = Arc::new(ManualClock::new(Timestamp(NOW_MS)));
-        let store = Store::open(Arc::new(disk), &Options::default(), clock).unwrap();
+        let store = Store::open(Arc::new(disk), &Options::default(), clock.clone()).unwrap();
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let mut config = ServerConfig {
             tcp_addr: any,
@@ -72,7 +72,7 @@ impl Server {
             ..ServerConfig::default()
         };
         change(&mut config);
-        let running = serve(config, store.clone()).await.unwrap();
+        let running = serve(config, store.clone(), clock).await.unwrap();
         Self { addr: running.http_addr(), running, store }
     }
 

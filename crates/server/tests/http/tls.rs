@@ -41,7 +41,8 @@ async fn https_is_spoken_when_certificate_and_key_are_given() {
 async fn files_that_are_no_certificate_stop_the_start() {
     let disk = Arc::new(turnkeep_journal::MemoryStorage::new());
     let clock = Arc::new(turnkeep_types::ManualClock::default());
-    let store = turnkeep_store::Store::open(disk, &turnkeep_store::Options::default(), clock).unwrap();
+    let store =
+        turnkeep_store::Store::open(disk, &turnkeep_store::Options::default(), clock.clone()).unwrap();
     let good = files();
     for (cert, key) in [
         (good.key.clone(), good.key.clone()),
@@ -56,7 +57,7 @@ async fn files_that_are_no_certificate_stop_the_start() {
             ..Default::default()
         };
         assert!(matches!(
-            turnkeep_server::serve(config, store.clone()).await,
+            turnkeep_server::serve(config, store.clone(), clock.clone()).await,
             Err(turnkeep_server::ServeError::Tls(_))
         ));
     }

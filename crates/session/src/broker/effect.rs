@@ -1,9 +1,10 @@
 //! What `apply` gives back: an answer, or something to do whose end is the answer.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use turnkeep_types::broker::{FoundTurn, Inject, Refusal, Reply};
+use turnkeep_types::broker::{FoundTurn, Inject, Refusal, Reply, Shown};
 
 /// A connection, as the shell numbers it. Never used twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -16,18 +17,46 @@ pub struct Outcome {
     pub answer: Answer,
     /// Whether the connection ends when it was told.
     pub close: bool,
+    /// What others are told after that.
+    pub notices: Vec<Notice>,
 }
 
 impl Outcome {
     /// A hello that fails ends the connection, whatever the reason.
     pub(super) fn greeting(outcome: Result<(), Refusal>) -> Self {
-        Self { close: outcome.is_err(), answer: Answer::Greeting(outcome) }
+        Self { close: outcome.is_err(), answer: Answer::Greeting(outcome), notices: Vec::new() }
     }
 
     pub(super) fn response(outcome: Result<Reply, Refusal>) -> Self {
         let close = outcome.as_ref().is_err_and(|refusal| refusal.reason.closes());
-        Self { answer: Answer::Response(outcome), close }
+        Self { answer: Answer::Response(outcome), close, notices: Vec::new() }
     }
+}
+
+/// Something that a connection hears unasked. Nobody waits for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// To a wrapper: somebody watches and needs the whole screen first, or nobody watches any more.
+    Show {
+        /// The wrapper's connection.
+        to: ConnId,
+        /// Whether somebody watches.
+        on: bool,
+    },
+    /// To those who watch: what the terminal shows.
+    Screen {
+        /// Their connections.
+        to: Vec<ConnId>,
+        /// What to show.
+        shown: Arc<Shown>,
+    },
+    /// To those who watched: the session has gone.
+    Ended {
+        /// Their connections.
+        to: Vec<ConnId>,
+        /// The session.
+        session: String,
+    },
 }
 
 /// What a connection is told.

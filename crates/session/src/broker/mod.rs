@@ -2,7 +2,7 @@
 //!
 //! It owns the sessions with their rings of completed turns, and the one relay buffer. Invariants: a turn's
 //! id and metadata never change; a sequence number is never given twice in a session; what the rings hold is
-//! bounded; the relay buffer changes only by a capture. Nothing here waits or fails: a refusal is an answer.
+//! bounded; the relay buffer changes only by a capture; only a session that was shared is ever shown. Nothing here waits or fails: a refusal is an answer.
 //! Slow work (a file, a clipboard, another terminal) is returned as an [`Effect`] for the shell to do.
 
 mod delivery;
@@ -13,6 +13,7 @@ mod settings;
 mod table;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use turnkeep_types::broker::{
     BadRequest, GetTurn, Hello, Reason, Refusal, Register, Reply, Request, Role, SessionId, VERSION,
 };
 
-pub use effect::{Answer, ConnId, Delivery, Effect, Outcome};
+pub use effect::{Answer, ConnId, Delivery, Effect, Notice, Outcome};
 pub use settings::{BadSettings, Settings};
 
 use ring::KeptTurn;
@@ -35,6 +36,8 @@ type Decided = Result<Step, Refusal>;
 enum Step {
     Reply(Reply),
     Effect(Box<Effect>),
+    /// It is done, and others are told.
+    Told(Vec<Notice>),
 }
 
 impl From<Reply> for Step {
@@ -49,6 +52,8 @@ struct Peer {
     role: Role,
     /// The session that it registered.
     session: Option<SessionId>,
+    /// The session that it watches.
+    watches: Option<SessionId>,
 }
 
 /// The broker.
@@ -76,18 +81,21 @@ impl Broker {
             Err(BadRequest { refusal, .. }) => Outcome::response(Err(refusal)),
             Ok(request) => match self.decide(now, conn, request) {
                 Ok(Step::Reply(reply)) => Outcome::response(Ok(reply)),
-                Ok(Step::Effect(effect)) => Outcome { answer: Answer::After(effect), close: false },
+                Ok(Step::Effect(effect)) => {
+                    Outcome { answer: Answer::After(effect), close: false, notices: Vec::new() }
+                }
+                Ok(Step::Told(notices)) => Outcome { notices, ..Outcome::response(Ok(Reply::Done)) },
                 Err(refusal) => Outcome::response(Err(refusal)),
             },
         }
     }
 
-    /// A connection ended: its session is gone, its turns stay for a while.
-    pub fn disconnect(&mut self, now: Timestamp, conn: ConnId) {
-        let session = self.peers.remove(&conn).and_then(|peer| peer.session);
-        if let Some(session) = session {
-            self.table.leave(now, session.as_str());
-        }
+    /// A connection ended: its session is gone, its turns stay for a while. Says who is to be told.
+    pub fn disconnect(&mut self, now: Timestamp, conn: ConnId) -> Vec<Notice> {
+        let Some(peer) = self.peers.remove(&conn) else { return Vec::new() };
+        let unwatched = peer.watches.and_then(|session| self.table.unwatch(conn, session.as_str()));
+        let ended = peer.session.and_then(|session| self.end(now, session.as_str()));
+        unwatched.into_iter().chain(ended).collect()
     }
 
     /// Forgets the sessions that have been gone for long enough.
@@ -105,7 +113,7 @@ impl Broker {
             let detail = format!("version {} was asked for, {VERSION} is spoken here", hello.version);
             return Outcome::greeting(Err(Refusal::new(Reason::VersionMismatch, detail)));
         }
-        self.peers.insert(conn, Peer { role: hello.role, session: None });
+        self.peers.insert(conn, Peer { role: hello.role, session: None, watches: None });
         Outcome::greeting(Ok(()))
     }
 
@@ -115,6 +123,8 @@ impl Broker {
             Request::Register(register) => self.register(now, conn, register),
             Request::TurnCompleted(turn) => self.table.complete(now, conn, *turn).map(Step::from),
             Request::State(change) => self.table.set_state(conn, change).map(Step::from),
+            Request::Screen(shown) => self.table.show(conn, shown).map(Step::Told),
+            Request::Watch { session } => self.watch(conn, &session),
             Request::Deregister { session } => self.deregister(now, conn, &session),
             Request::ListSessions { gone } => Ok(Reply::Sessions(self.table.list(gone)).into()),
             Request::Capture { session } => self.capture_latest(&session),
@@ -143,10 +153,10 @@ impl Broker {
             None | Some(None) => {}
             Some(Some(owner)) if owner != conn => return Err(Reason::NotOwner.into()),
             Some(Some(_)) => {
-                self.table.leave(now, session);
                 if let Some(peer) = self.peers.get_mut(&conn) {
                     peer.session = None;
                 }
+                return Ok(Step::Told(self.end(now, session).into_iter().collect()));
             }
         }
         Ok(Reply::Done.into())

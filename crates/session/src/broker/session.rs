@@ -1,5 +1,6 @@
 //! One session: who wraps it, what its agent does, its ring and its counter.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use turnkeep_types::Timestamp;
@@ -22,6 +23,10 @@ pub(super) struct Session {
     pub(super) last_seq: u64,
     /// Since when the state is what it is, or the session is gone.
     pub(super) since: Timestamp,
+    /// Whether the wrapper was told to let others watch.
+    pub(super) shared: bool,
+    /// Who watches.
+    pub(super) watchers: BTreeSet<ConnId>,
     state: Option<AgentState>,
     signal: Option<String>,
     pid: u32,
@@ -37,6 +42,8 @@ impl Session {
             ring: Ring::default(),
             last_seq: 0,
             since: now,
+            shared: false,
+            watchers: BTreeSet::new(),
             state: None,
             signal: None,
             pid: 0,
@@ -50,6 +57,7 @@ impl Session {
         self.label = Arc::new(Label { session, name: register.name, preset: register.preset });
         self.owner = Some(conn);
         self.since = now;
+        self.shared = register.shared;
         self.state = None;
         self.signal = None;
         self.pid = register.pid;
@@ -82,6 +90,7 @@ impl Session {
             turns: u32::try_from(self.ring.len()).unwrap_or(u32::MAX),
             last_turn_at: latest.map(|turn| turn.info.timestamp),
             connected: self.owner.is_some(),
+            shared: self.shared,
         }
     }
 }

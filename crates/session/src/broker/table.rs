@@ -18,7 +18,7 @@ use super::settings::Settings;
 #[derive(Debug)]
 pub(super) struct Table {
     settings: Settings,
-    sessions: BTreeMap<SessionId, Session>,
+    pub(super) sessions: BTreeMap<SessionId, Session>,
     held_bytes: usize,
     /// No session is to be forgotten before; none when none has gone.
     next_expiry: Option<Timestamp>,
@@ -123,7 +123,7 @@ impl Table {
     }
 
     /// The session, if this connection registered it.
-    fn own(&mut self, conn: ConnId, session: &str) -> Result<&mut Session, Refusal> {
+    pub(super) fn own(&mut self, conn: ConnId, session: &str) -> Result<&mut Session, Refusal> {
         let session = self.sessions.get_mut(session).ok_or(Reason::SessionNotFound)?;
         if session.owner == Some(conn) { Ok(session) } else { Err(Reason::NotOwner.into()) }
     }

@@ -4,6 +4,7 @@ mod limits;
 mod registry;
 mod sinks;
 mod talk;
+mod watch;
 
 use bytes::Bytes;
 use turnkeep_types::Timestamp;
@@ -12,7 +13,7 @@ use turnkeep_types::broker::{
     SessionInfo, TurnInfo,
 };
 
-use super::{Answer, Broker, ConnId, Effect, Outcome, Settings};
+use super::{Answer, Broker, ConnId, Effect, Notice, Outcome, Settings};
 
 /// A broker, a clock that stands still, and short words for what is asked.
 struct Bench {
@@ -39,7 +40,7 @@ impl Bench {
 
     fn hello(&mut self, conn: ConnId, role: Role) {
         let outcome = self.broker.apply(self.now, conn, Ok(Request::Hello(Hello { version: 1, role })));
-        assert_eq!(outcome, Outcome { answer: Answer::Greeting(Ok(())), close: false });
+        assert_eq!(outcome, Outcome { answer: Answer::Greeting(Ok(())), close: false, notices: Vec::new() });
     }
 
     fn wrap(&mut self, conn: ConnId, session: &str) {

@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 /// The canonical form of a value whose nesting is already bounded.
-pub(crate) fn canonical(value: &Value) -> String {
+pub fn canonical(value: &Value) -> String {
     let mut out = String::new();
     push_value(&mut out, value);
     out

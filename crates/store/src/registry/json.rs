@@ -1,4 +1,4 @@
-//! A strict JSON reader for bundles.
+//! A strict JSON reader, for bundles and for whoever needs as much.
 //!
 //! It is our own because its answer is part of the log's meaning: the same bytes must be accepted or
 //! refused for ever, and a key that occurs twice must be noticed rather than overwritten. Nesting is
@@ -7,18 +7,34 @@
 use serde_json::{Map, Number, Value};
 
 /// Why bytes are not JSON that we accept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum JsonFault {
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum JsonFault {
     /// Not JSON.
-    Syntax { offset: usize, what: &'static str },
+    #[error("not JSON at byte {offset}: {what}")]
+    Syntax {
+        /// Where.
+        offset: usize,
+        /// What is wrong.
+        what: &'static str,
+    },
     /// Containers nest deeper than allowed.
-    TooDeep { offset: usize },
+    #[error("nested too deeply at byte {offset}")]
+    TooDeep {
+        /// Where.
+        offset: usize,
+    },
     /// An object has a key twice.
-    DuplicateKey { offset: usize, key: String },
+    #[error("the key `{key}` is there twice, again at byte {offset}")]
+    DuplicateKey {
+        /// Where.
+        offset: usize,
+        /// The key.
+        key: String,
+    },
 }
 
 /// Reads one JSON document, with nothing but white space around it.
-pub(crate) fn parse(bytes: &[u8], nesting_max: usize) -> Result<Value, JsonFault> {
+pub fn parse(bytes: &[u8], nesting_max: usize) -> Result<Value, JsonFault> {
     let text = std::str::from_utf8(bytes)
         .map_err(|error| JsonFault::Syntax { offset: error.valid_up_to(), what: "not UTF-8" })?;
     let mut reader = Reader { text, at: 0, nesting_max };

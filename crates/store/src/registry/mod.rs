@@ -23,13 +23,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use turnkeep_types::TypeRef;
 
+pub use canonical::canonical;
 pub(crate) use canonical::push_string;
 pub use descriptor::{Field, IntKind, Kind, MapShape, Semantic, Shape, TypeVersion};
 pub(crate) use document::canonical_number;
 pub use error::{BundleError, Conflict, Malformed};
 pub(crate) use evolution::EnumTable;
 use evolution::TypeHistory;
-pub(crate) use json::parse as parse_json;
+pub use json::{JsonFault, parse as parse_json};
 pub use parsed::ParsedBundle;
 use shared_map::SharedMap;
 

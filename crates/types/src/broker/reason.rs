@@ -47,8 +47,12 @@ reasons! {
     AlreadyRegistered = "already_registered",
     /// The session belongs to another connection.
     NotOwner = "not_owner",
-    /// Only wrappers may ask this.
+    /// A wrapper or a client asks what only the other may ask.
     WrongRole = "wrong_role",
+    /// The session's terminal was not shared when it was started.
+    NotShared = "not_shared",
+    /// This connection watches another session.
+    AlreadyWatching = "already_watching",
     /// No such session.
     SessionNotFound = "session_not_found",
     /// The session's wrapper has gone.

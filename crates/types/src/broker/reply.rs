@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::{AgentState, Refusal};
+use super::{AgentState, Reason, Refusal, Shown};
 use crate::Timestamp;
 
 /// A message from the broker.
@@ -19,6 +19,20 @@ pub enum ServerMessage {
     },
     /// To a wrapper: bytes for its child.
     Inject(Inject),
+    /// To a wrapper: somebody watches from now on and needs the whole screen first, or nobody does.
+    Show {
+        /// Whether somebody watches.
+        on: bool,
+    },
+    /// To a client that watches: what the terminal shows.
+    Screen(Shown),
+    /// To a client that watches: nothing more will be shown.
+    WatchEnded {
+        /// The session.
+        session: String,
+        /// Why.
+        reason: Reason,
+    },
 }
 
 /// Bytes for the child of a wrapper, to be written as if they were typed.
@@ -82,6 +96,8 @@ pub struct SessionInfo {
     pub last_turn_at: Option<Timestamp>,
     /// Whether its wrapper is there.
     pub connected: bool,
+    /// Whether its terminal may be watched.
+    pub shared: bool,
 }
 
 /// A turn's metadata. Never changes.

@@ -34,6 +34,8 @@ pub enum Request {
     TurnCompleted(Box<CompletedTurn>),
     /// Wrapper: what the agent does now.
     State(StateChange),
+    /// Wrapper: what its terminal shows, while somebody watches.
+    Screen(Shown),
     /// Wrapper: its session ends.
     Deregister {
         /// The session.
@@ -43,6 +45,11 @@ pub enum Request {
     ListSessions {
         /// Also those whose wrapper has gone and whose turns are still kept.
         gone: bool,
+    },
+    /// Client: wants to see a shared session's terminal, until the connection ends.
+    Watch {
+        /// The session.
+        session: String,
     },
     /// Takes a session's latest turn into the relay buffer.
     Capture {
@@ -93,6 +100,8 @@ pub struct Register {
     pub preset: Option<String>,
     /// The wrapped process.
     pub child_pid: Option<u32>,
+    /// Whether the terminal may be watched.
+    pub shared: bool,
 }
 
 /// A completed turn, as its wrapper found it.
@@ -164,6 +173,52 @@ pub struct StateChange {
     pub since: Timestamp,
     /// The signal by which the wrapper knows, such as `title`.
     pub signal: Option<String>,
+}
+
+/// A piece of what a shared terminal shows.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Shown {
+    /// The session.
+    pub session: String,
+    /// Bytes for a terminal.
+    pub content: Bytes,
+    /// The terminal's width from here on.
+    pub cols: u16,
+    /// Its height.
+    pub rows: u16,
+    /// How the bytes follow what was shown before.
+    pub paint: Paint,
+}
+
+/// How a piece follows what was shown before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Paint {
+    /// The program's next bytes.
+    #[default]
+    Bytes,
+    /// The whole screen, for those who have seen nothing yet; the others have it already.
+    Repaint,
+    /// The whole screen, because bytes before it are missing.
+    Lost,
+}
+
+impl Paint {
+    /// Every way.
+    pub const ALL: [Self; 3] = [Self::Bytes, Self::Repaint, Self::Lost];
+
+    /// The word on the wire.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Bytes => "bytes",
+            Self::Repaint => "repaint",
+            Self::Lost => "lost",
+        }
+    }
+
+    /// The way with this word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|paint| paint.word() == word)
+    }
 }
 
 /// Injects the relay buffer into a session's terminal.

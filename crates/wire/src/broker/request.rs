@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use turnkeep_types::broker::{
-    AgentState, BadRequest, CompletedTurn, Deliver, GetTurn, Hello, Paste, Reason, Refusal, Register,
-    Request, Role, StateChange,
+    AgentState, BadRequest, CompletedTurn, Deliver, GetTurn, Hello, Paint, Paste, Reason, Refusal, Register,
+    Request, Role, Shown, StateChange,
 };
 
 use super::fields::{BadField, Fields, Malformed, need};
@@ -35,8 +35,10 @@ fn by_type(kind: &str, fields: &Fields<'_>) -> Result<Request, Refusal> {
         "register" => register(fields).map(Request::Register),
         "turn_completed" => turn_completed(fields).map(|turn| Request::TurnCompleted(Box::new(turn))),
         "state" => state(fields).map(Request::State),
+        "screen" => shown(fields).map(Request::Screen),
         "deregister" => session(fields).map(|session| Request::Deregister { session }),
         "list_sessions" => fields.flag("gone").map(|gone| Request::ListSessions { gone }),
+        "watch" => session(fields).map(|session| Request::Watch { session }),
         "capture" => session(fields).map(|session| Request::Capture { session }),
         "capture_by_id" => turn_id(fields).map(|turn_id| Request::CaptureById { turn_id }),
         "paste" => paste(fields).map(Request::Paste),
@@ -74,6 +76,7 @@ fn register(fields: &Fields<'_>) -> Result<Register, BadField> {
         name: fields.text("name")?,
         preset: fields.text("preset")?,
         child_pid: fields.small("child_pid")?,
+        shared: fields.flag("shared")?,
     })
 }
 
@@ -101,6 +104,30 @@ fn state(fields: &Fields<'_>) -> Result<StateChange, BadField> {
         since: need("since", fields.time("since"))?,
         signal: fields.text("signal")?,
     })
+}
+
+/// A piece of a terminal, which wrappers and watchers see in the same form.
+pub(super) fn shown(fields: &Fields<'_>) -> Result<Shown, BadField> {
+    let side = |name| {
+        let cells = need(name, fields.small(name))?;
+        u16::try_from(cells).map_err(|_| BadField::Wrong(name))
+    };
+    let word = need("paint", fields.text("paint"))?;
+    Ok(Shown {
+        session: session(fields)?,
+        content: need("content", fields.binary("content"))?,
+        cols: side("cols")?,
+        rows: side("rows")?,
+        paint: Paint::from_word(&word).ok_or(BadField::Wrong("paint"))?,
+    })
+}
+
+pub(super) fn put_shown(shown: &Shown, map: &mut MapWriter<'_>) {
+    map.text("session", &shown.session)
+        .binary("content", &shown.content)
+        .number("cols", shown.cols.into())
+        .number("rows", shown.rows.into())
+        .text("paint", shown.paint.word());
 }
 
 fn paste(fields: &Fields<'_>) -> Result<Paste, BadField> {
@@ -138,7 +165,8 @@ pub fn encode_request(id: u32, request: &Request) -> Result<Bytes, FrameTooLong>
         Request::Register(register) => put_register(register, &mut map),
         Request::TurnCompleted(turn) => put_turn(turn, &mut map),
         Request::State(change) => put_state(change, &mut map),
-        Request::Deregister { session } | Request::Capture { session } => {
+        Request::Screen(shown) => put_shown(shown, &mut map),
+        Request::Deregister { session } | Request::Watch { session } | Request::Capture { session } => {
             map.text("session", session);
         }
         Request::ListSessions { gone } => {
@@ -168,8 +196,10 @@ fn type_of(request: &Request) -> &'static str {
         Request::Register(_) => "register",
         Request::TurnCompleted(_) => "turn_completed",
         Request::State(_) => "state",
+        Request::Screen(_) => "screen",
         Request::Deregister { .. } => "deregister",
         Request::ListSessions { .. } => "list_sessions",
+        Request::Watch { .. } => "watch",
         Request::Capture { .. } => "capture",
         Request::CaptureById { .. } => "capture_by_id",
         Request::Paste(_) => "paste",
@@ -193,7 +223,8 @@ fn put_register(register: &Register, map: &mut MapWriter<'_>) {
         .text("pattern", &register.pattern)
         .text_if("name", register.name.as_deref())
         .text_if("preset", register.preset.as_deref())
-        .number_if("child_pid", register.child_pid.map(u64::from));
+        .number_if("child_pid", register.child_pid.map(u64::from))
+        .flag_if("shared", register.shared);
 }
 
 fn put_turn(turn: &CompletedTurn, map: &mut MapWriter<'_>) {

@@ -9,6 +9,7 @@ use turnkeep_types::broker::{
 use super::fields::{BadField, Fields, Malformed, need};
 use super::frame::{FrameTooLong, HEADER_BYTES, seal};
 use super::pack::MapWriter;
+use super::request::{put_shown, shown};
 
 /// Writes a message as a frame.
 pub fn encode_message(message: &ServerMessage) -> Result<Bytes, FrameTooLong> {
@@ -29,6 +30,17 @@ pub fn encode_message(message: &ServerMessage) -> Result<Bytes, FrameTooLong> {
         ServerMessage::Inject(inject) => {
             map.text("type", "inject").number("id", 0).binary("content", &inject.content);
             map.flag_if("bracketed", inject.bracketed);
+        }
+        ServerMessage::Show { on } => {
+            map.text("type", "show").number("id", 0).flag("on", *on);
+        }
+        ServerMessage::Screen(shown) => {
+            map.text("type", "screen").number("id", 0);
+            put_shown(shown, &mut map);
+        }
+        ServerMessage::WatchEnded { session, reason } => {
+            map.text("type", "watch_ended").number("id", 0);
+            map.text("session", session).text("reason", reason.word());
         }
     }
     seal(frame)
@@ -70,7 +82,8 @@ fn put_session(session: &SessionInfo, map: &mut MapWriter<'_>) {
         .text_if("signal", session.signal.as_deref())
         .number("turns", session.turns.into())
         .number_if("last_turn_at", session.last_turn_at.map(|time| time.0))
-        .flag("connected", session.connected);
+        .flag("connected", session.connected)
+        .flag_if("shared", session.shared);
 }
 
 fn put_info(info: &TurnInfo, map: &mut MapWriter<'_>) {
@@ -103,6 +116,9 @@ pub fn decode_message(body: &[u8]) -> Result<ServerMessage, Malformed> {
         "hello_ack" => outcome(&fields, |_| Ok(())).map(ServerMessage::HelloAck),
         "response" => outcome(&fields, reply).map(|outcome| ServerMessage::Response { id, outcome }),
         "inject" => inject(&fields).map(ServerMessage::Inject),
+        "show" => fields.flag("on").map(|on| ServerMessage::Show { on }),
+        "screen" => shown(&fields).map(ServerMessage::Screen),
+        "watch_ended" => watch_ended(&fields),
         _ => return Err(Malformed),
     };
     message.map_err(|_| Malformed)
@@ -132,6 +148,12 @@ fn refusal(fields: &Fields<'_>) -> Result<Refusal, BadField> {
 fn inject(fields: &Fields<'_>) -> Result<Inject, BadField> {
     let content = need("content", fields.binary("content"))?;
     Ok(Inject { content, bracketed: fields.flag("bracketed")? })
+}
+
+fn watch_ended(fields: &Fields<'_>) -> Result<ServerMessage, BadField> {
+    let word = need("reason", fields.text("reason"))?;
+    let reason = Reason::from_word(&word).unwrap_or(Reason::Internal);
+    Ok(ServerMessage::WatchEnded { session: need("session", fields.text("session"))?, reason })
 }
 
 fn reply(fields: &Fields<'_>) -> Result<Reply, BadField> {
@@ -166,6 +188,7 @@ fn session(fields: &Fields<'_>) -> Result<SessionInfo, BadField> {
         turns: fields.small("turns")?.unwrap_or_default(),
         last_turn_at: fields.time("last_turn_at")?,
         connected: fields.flag("connected")?,
+        shared: fields.flag("shared")?,
     })
 }
 

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use turnkeep_types::Timestamp;
 use turnkeep_types::broker::{
-    AgentState, CompletedTurn, Deliver, FoundTurn, GetTurn, Hello, Inject, Paste, Reason, Refusal, Register,
-    Reply, Request, Role, ServerMessage, SessionInfo, StateChange, TurnInfo,
+    AgentState, CompletedTurn, Deliver, FoundTurn, GetTurn, Hello, Inject, Paint, Paste, Reason, Refusal,
+    Register, Reply, Request, Role, ServerMessage, SessionInfo, Shown, StateChange, TurnInfo,
 };
 
 use super::{HEADER_BYTES, decode_message, decode_request, encode_message, encode_request};
@@ -38,6 +38,7 @@ pub fn sample_requests() -> Vec<(&'static str, Request)> {
         name: some("review"),
         preset: some("claude"),
         child_pid: Some(70_000),
+        shared: true,
     };
     let turn = CompletedTurn {
         session: session(),
@@ -68,6 +69,8 @@ pub fn sample_requests() -> Vec<(&'static str, Request)> {
         ("register", Request::Register(register)),
         ("turn_completed", Request::TurnCompleted(Box::new(turn))),
         ("state", Request::State(change)),
+        ("screen", Request::Screen(sample_shown(Paint::Bytes))),
+        ("watch", Request::Watch { session: session() }),
         ("deregister", Request::Deregister { session: session() }),
         ("list_sessions", Request::ListSessions { gone: true }),
         ("capture", Request::Capture { session: session() }),
@@ -77,6 +80,11 @@ pub fn sample_requests() -> Vec<(&'static str, Request)> {
         ("list_turns", Request::ListTurns { session: session(), limit: Some(300) }),
         ("deliver", Request::Deliver(deliver)),
     ]
+}
+
+fn sample_shown(paint: Paint) -> Shown {
+    let content = Bytes::from_static(b"\x1b[2Jhi\xff");
+    Shown { session: "s".to_owned(), content, cols: 120, rows: 300, paint }
 }
 
 /// One message of every kind, with every field set.
@@ -103,6 +111,7 @@ pub fn sample_messages() -> Vec<(&'static str, ServerMessage)> {
         turns: 3,
         last_turn_at: Some(Timestamp(2)),
         connected: true,
+        shared: true,
     };
     let turn = FoundTurn {
         info: info.clone(),
@@ -127,6 +136,10 @@ pub fn sample_messages() -> Vec<(&'static str, ServerMessage)> {
         ("response-turns", response(Ok(Reply::Turns(vec![info])))),
         ("response-turn", response(Ok(Reply::Turn(Box::new(turn))))),
         ("inject", ServerMessage::Inject(inject)),
+        ("show", ServerMessage::Show { on: true }),
+        ("screen-repaint", ServerMessage::Screen(sample_shown(Paint::Repaint))),
+        ("screen-lost", ServerMessage::Screen(sample_shown(Paint::Lost))),
+        ("watch_ended", ServerMessage::WatchEnded { session: "s".to_owned(), reason: Reason::NotShared }),
     ]
 }
 

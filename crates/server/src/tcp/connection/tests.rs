@@ -11,7 +11,9 @@ use crate::run::share;
 
 fn tcp(store: &Store) -> Arc<Tcp> {
     let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
-    Arc::new(Tcp::new(share(ServerConfig::default(), store.clone(), nowhere, nowhere)))
+    let clock = Arc::new(ManualClock::new(Timestamp(1)));
+    let shared = share(ServerConfig::default(), store.clone(), clock, (nowhere, nowhere));
+    Arc::new(Tcp::new(shared.unwrap()))
 }
 
 /// A stream of some bytes that never lets itself be shut down, as one whose peer reads nothing may.

@@ -139,7 +139,9 @@ proptest! {
                     let request = Request::TurnCompleted(Box::new(turn));
                     bench.broker.apply(bench.now, ConnId(s.into()), Ok(request));
                 }
-                Step::Disconnect(s) => bench.broker.disconnect(bench.now, ConnId(s.into())),
+                Step::Disconnect(s) => {
+                    bench.broker.disconnect(bench.now, ConnId(s.into()));
+                }
                 Step::Pass(millis) => bench.now.0 += millis,
             }
             prop_assert!(bench.broker.held_bytes() <= 6_000);

@@ -11,7 +11,11 @@ fn state(state: AgentState) -> Request {
 #[test]
 fn anything_before_hello_is_refused_and_closes() {
     let mut broker = Broker::new(Settings::default());
-    let refused = Outcome { answer: Answer::Response(Err(Reason::HelloRequired.into())), close: true };
+    let refused = Outcome {
+        answer: Answer::Response(Err(Reason::HelloRequired.into())),
+        close: true,
+        notices: Vec::new(),
+    };
     let unreadable = BadRequest { hello: false, refusal: Reason::UnknownType.into() };
     for message in [Ok(Request::ListSessions { gone: false }), Err(unreadable)] {
         assert_eq!(broker.apply(Timestamp(0), CLIENT, message), refused);
@@ -28,7 +32,7 @@ fn a_hello_that_fails_is_answered_as_a_hello_and_closes() {
     let bad = BadRequest { hello: true, refusal: Reason::MissingField.into() };
     let outcome = broker.apply(Timestamp(0), CLIENT, Err(bad));
     let answer = Answer::Greeting(Err(Reason::MissingField.into()));
-    assert_eq!(outcome, Outcome { answer, close: true });
+    assert_eq!(outcome, Outcome { answer, close: true, notices: Vec::new() });
 }
 
 #[test]
@@ -37,7 +41,10 @@ fn a_bad_request_after_hello_is_answered_and_the_connection_goes_on() {
     for reason in [Reason::UnknownType, Reason::MissingField, Reason::BadField] {
         let bad = BadRequest { hello: false, refusal: reason.into() };
         let outcome = bench.broker.apply(bench.now, CLIENT, Err(bad));
-        assert_eq!(outcome, Outcome { answer: Answer::Response(Err(reason.into())), close: false });
+        assert_eq!(
+            outcome,
+            Outcome { answer: Answer::Response(Err(reason.into())), close: false, notices: Vec::new() }
+        );
     }
     let hello = Request::Hello(Hello { version: 1, role: Role::Wrapper });
     assert_eq!(bench.ask(CLIENT, hello), Err(Reason::HelloRepeated));
@@ -109,6 +116,7 @@ fn a_list_says_what_each_session_does() {
         name: Some("mine".to_owned()),
         preset: Some("claude".to_owned()),
         child_pid: Some(8),
+        shared: true,
     };
     bench.ask(WRAPPER, Request::Register(register)).unwrap();
     let fresh = SessionInfo {
@@ -119,6 +127,7 @@ fn a_list_says_what_each_session_does() {
         child_pid: Some(8),
         since: Some(Timestamp(1_000)),
         connected: true,
+        shared: true,
         ..SessionInfo::default()
     };
     assert_eq!(bench.sessions(false), std::slice::from_ref(&fresh));

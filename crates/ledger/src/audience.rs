@@ -1,0 +1,124 @@
+//! Who may see what: [`can_see`] is the one function that every read path asks.
+//!
+//! Entries with the same readers form an audience class. A class is decided once, when its first entry is
+//! applied, and a view is a choice of classes; so what a reader gets is put together from entries that the
+//! reader may see, and nothing else is ever looked at.
+
+use std::collections::HashMap;
+
+use crate::entry::{AuthorClass, Entry};
+use crate::ids::{Name, PUBLIC};
+pub use crate::search::ClassId;
+
+/// Somebody who reads.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Viewer {
+    /// Nobody in particular: sees what is public.
+    Public,
+    /// A person, or the operator.
+    Reader(Name),
+}
+
+impl Viewer {
+    /// The operator, who is not omniscient.
+    pub fn operator() -> Self {
+        Self::Reader(Name::operator())
+    }
+
+    /// The name of the view.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Public => PUBLIC,
+            Self::Reader(name) => name.as_str(),
+        }
+    }
+}
+
+/// Those who may see an entry.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Audience {
+    /// Everyone.
+    Public,
+    /// These, sorted, each once; the author is one of them.
+    Readers(Box<[Name]>),
+}
+
+impl Audience {
+    /// The audience of an entry.
+    pub fn of(entry: &Entry) -> Self {
+        let Some(visible_to) = &entry.visible_to else { return Self::Public };
+        let mut readers = visible_to.to_vec();
+        if matches!(entry.author.class, AuthorClass::Person | AuthorClass::Operator) {
+            readers.push(entry.author.id.clone());
+        }
+        readers.sort();
+        readers.dedup();
+        Self::Readers(readers.into())
+    }
+
+    fn admits(&self, viewer: &Viewer) -> bool {
+        match (self, viewer) {
+            (Self::Public, _) => true,
+            (Self::Readers(_), Viewer::Public) => false,
+            (Self::Readers(readers), Viewer::Reader(name)) => readers.binary_search(name).is_ok(),
+        }
+    }
+}
+
+/// Whether the viewer may see what has this audience.
+pub fn can_see(viewer: &Viewer, audience: &Audience) -> bool {
+    audience.admits(viewer)
+}
+
+/// The audience classes of a world, and which entries are in each.
+#[derive(Debug, Default)]
+pub struct Classes {
+    numbers: HashMap<Audience, ClassId>,
+    rows: Vec<Row>,
+}
+
+#[derive(Debug)]
+struct Row {
+    audience: Audience,
+    /// Numbers of entries, ascending.
+    entries: Vec<u32>,
+}
+
+impl Classes {
+    /// Files an entry under its audience.
+    pub fn push(&mut self, number: u32, entry: &Entry) -> ClassId {
+        let audience = Audience::of(entry);
+        let next = ClassId(u32::try_from(self.rows.len()).unwrap_or(u32::MAX));
+        let class = *self.numbers.entry(audience.clone()).or_insert(next);
+        if class == next {
+            self.rows.push(Row { audience, entries: Vec::new() });
+        }
+        if let Some(row) = self.rows.get_mut(class.0 as usize) {
+            row.entries.push(number);
+        }
+        class
+    }
+
+    /// The classes that the viewer may see.
+    pub fn visible_to(&self, viewer: &Viewer) -> Vec<ClassId> {
+        let seen = |(number, row): (usize, &Row)| {
+            can_see(viewer, &row.audience).then(|| ClassId(u32::try_from(number).unwrap_or(u32::MAX)))
+        };
+        self.rows.iter().enumerate().filter_map(seen).collect()
+    }
+
+    /// Whether the viewer may see what is in the class. A class that there is not is seen by nobody.
+    pub fn can_see(&self, viewer: &Viewer, class: ClassId) -> bool {
+        self.rows.get(class.0 as usize).is_some_and(|row| can_see(viewer, &row.audience))
+    }
+
+    /// The readers of a class.
+    pub(crate) fn audience(&self, class: ClassId) -> Option<&Audience> {
+        self.rows.get(class.0 as usize).map(|row| &row.audience)
+    }
+
+    /// The entries of a class, ascending.
+    pub fn entries(&self, class: ClassId) -> &[u32] {
+        self.rows.get(class.0 as usize).map_or(&[], |row| &row.entries)
+    }
+}

@@ -1,0 +1,326 @@
+//! The beat: what one request adds to a world, decided from the world before it.
+//!
+//! [`decide`] takes values and returns facts; it changes nothing. The operator's words come first and stand
+//! whatever becomes of a proposal; a rejected proposal adds nothing but a line of audit. The answer is made
+//! here too, from the world and what is staged, because the outcome that is recorded with the facts holds
+//! the answer's hash.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use turnkeep_types::Timestamp;
+
+use crate::acceptance::{self, Actor, Terms};
+use crate::clock::{self, Declared};
+use crate::cursor;
+use crate::entry::{Author, AuthorClass, Channel, Entry};
+use crate::envelope::Envelope;
+use crate::fact::{
+    AuditLine, BundleCommit, ClockState, Door, Fact, Note, Outcome, PocketItem, ProposedBy, Scene,
+    TimeDeclaration,
+};
+use crate::fault::{Code, Fault};
+use crate::ids::{BundleId, EntryId, Ids, ItemId, Name};
+use crate::outcome;
+use crate::principal::{Grant, Principal, Sight};
+use crate::projection::{self, Frame};
+use crate::proposal::{Proposal, ProposedEntry};
+use crate::staged::Staged;
+use crate::time::WorldTime;
+use crate::view::View;
+use crate::world::World;
+
+#[cfg(test)]
+mod tests;
+
+/// What the engine of a bundle without a proposal is called.
+const ENGINE: &str = "turnkeep";
+
+/// A bundle that somebody proposes, and on what terms.
+#[derive(Debug, Clone)]
+pub struct Offer<'a> {
+    /// The bundle as it came.
+    pub bundle: &'a Value,
+    /// Who must be its actor.
+    pub actor: Actor<'a>,
+    /// In whose names the writer may write.
+    pub grant: Grant,
+    /// With whose eyes it may cite.
+    pub sight: Sight,
+    /// Whether the writer may set the scene.
+    pub may_set_scene: bool,
+}
+
+/// A request that may write.
+pub struct Beat<'a> {
+    /// Who asks.
+    pub principal: &'a Principal,
+    /// By which door.
+    pub door: Door,
+    /// What is asked.
+    pub envelope: &'a Envelope,
+    /// By what it is recognised.
+    pub fingerprint: [u8; 32],
+    /// What a writer proposes, if one does.
+    pub offer: Option<Offer<'a>>,
+    /// The caller's last cursor, if nothing visible may have come since.
+    pub expected_cursor: Option<&'a str>,
+    /// The server's clock.
+    pub now: Timestamp,
+}
+
+/// What a beat amounts to.
+#[derive(Debug)]
+pub struct Decision {
+    /// What is to be recorded, in order, in one append.
+    pub facts: Vec<Fact>,
+    /// The answer.
+    pub response: Bytes,
+    /// Whether a proposal was rejected by this door.
+    pub rejected: bool,
+}
+
+/// Decides a beat. What it refuses leaves no trace.
+pub fn decide(world: &World, beat: &Beat<'_>, ids: &mut Ids) -> Result<Decision, Fault> {
+    let view = world.view(beat.principal.viewer());
+    check_expected(&view, beat.expected_cursor)?;
+    let page_start = page_start(&view, beat.envelope.cursor.as_deref())?;
+    let declared = Declared {
+        time: beat.envelope.declared_instant(&world.clock.timezone)?,
+        timezone: beat.envelope.timezone.clone(),
+        pause: beat.envelope.pause,
+    };
+    let commit = clock::commit_time(&world.clock, world.config.clock, beat.now, &declared)?;
+    let verdict = beat.offer.as_ref().map(|offer| judge(world, beat, offer, &declared, &commit)).transpose();
+    let (proposal, rejection) = match verdict {
+        Ok(proposal) => (proposal, None),
+        Err(fault) => (None, Some(fault)),
+    };
+    let mut draft = Draft::new(world, beat, &declared, commit, ids);
+    draft.take(world, beat, proposal, ids);
+    draft.reject(beat, rejection);
+    Ok(draft.finish(&view, beat, page_start))
+}
+
+fn check_expected(view: &View<'_>, expected: Option<&str>) -> Result<(), Fault> {
+    let place = expected.map(|given| cursor::read(view, given, "expected_cursor")).transpose()?;
+    match place {
+        Some(place) if place < view.count() => {
+            let message = "something that you can see was written since: read it and decide again";
+            Err(Fault::new(Code::HeadMoved, "expected_cursor", message))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Without a cursor a beat shows its own entries only; everything before counts as seen.
+fn page_start(view: &View<'_>, given: Option<&str>) -> Result<u64, Fault> {
+    given.map_or(Ok(view.count()), |given| cursor::read(view, given, "ui.stream_cursor"))
+}
+
+fn judge(
+    world: &World,
+    beat: &Beat<'_>,
+    offer: &Offer<'_>,
+    declared: &Declared,
+    commit: &WorldTime,
+) -> Result<Proposal, Fault> {
+    let sees = |id: EntryId| world.number_of(id).is_some_and(|number| offer.sight.sees(world, number));
+    let sees_item = |id: ItemId| world.item(id).is_some_and(|row| offer.sight.sees(world, row.entry));
+    let terms = Terms {
+        config: &world.config,
+        people: &world.people,
+        request: &beat.envelope.request_id,
+        actor: offer.actor,
+        grant: &offer.grant,
+        clock: commit,
+        commit,
+        zone: declared.timezone.as_ref().unwrap_or(&world.clock.timezone),
+        may_set_scene: offer.may_set_scene,
+        cites: &sees,
+        item: &sees_item,
+    };
+    acceptance::accept(offer.bundle, &terms)
+}
+
+/// A beat in the making.
+struct Draft {
+    commit: WorldTime,
+    clock: ClockState,
+    declaration: Option<TimeDeclaration>,
+    bundle: BundleId,
+    proposed_by: ProposedBy,
+    entries: Vec<Entry>,
+    items: Vec<PocketItem>,
+    derived: Vec<Fact>,
+    audit: Vec<Fact>,
+    rejection: Option<String>,
+    declared: Declared,
+    before: ClockState,
+}
+
+impl Draft {
+    /// The operator's part: words and time.
+    fn new(world: &World, beat: &Beat<'_>, declared: &Declared, commit: WorldTime, ids: &mut Ids) -> Self {
+        let bundle = BundleId(ids.draw());
+        let text = beat.envelope.input_text.as_str();
+        let words = (!text.is_empty()).then(|| ProposedEntry {
+            author: Author { class: AuthorClass::Operator, id: Name::operator() },
+            visible_to: None,
+            channel: Channel::User,
+            time: None,
+            text: text.to_owned(),
+        });
+        let mut draft = Self {
+            clock: clock::after(&world.clock, declared, &commit, None),
+            declaration: None,
+            commit,
+            bundle,
+            proposed_by: ProposedBy { engine: ENGINE.to_owned(), actor: beat.envelope.invoker_id.clone() },
+            entries: Vec::new(),
+            items: Vec::new(),
+            derived: Vec::new(),
+            audit: Vec::new(),
+            rejection: None,
+            declared: declared.clone(),
+            before: world.clock.clone(),
+        };
+        draft.entries.extend(words.map(|words| draft.entry(world, beat, words, ids)));
+        draft
+    }
+
+    fn entry(&self, world: &World, beat: &Beat<'_>, proposed: ProposedEntry, ids: &mut Ids) -> Entry {
+        Entry {
+            id: EntryId(ids.draw()),
+            bundle: self.bundle,
+            request: Arc::clone(&beat.envelope.request_id),
+            time: proposed.time.unwrap_or_else(|| self.commit.clone()),
+            label: world.label_of(proposed.author.class, proposed.author.id.as_str()),
+            author: proposed.author,
+            visible_to: proposed.visible_to,
+            channel: proposed.channel,
+            text: proposed.text.into(),
+        }
+    }
+
+    /// The writer's part, if it was accepted.
+    fn take(&mut self, world: &World, beat: &Beat<'_>, proposal: Option<Proposal>, ids: &mut Ids) {
+        let Some(proposal) = proposal else { return };
+        self.proposed_by = proposal.proposed_by;
+        let first = self.entries.len();
+        for proposed in proposal.entries {
+            self.entries.push(self.entry(world, beat, proposed, ids));
+        }
+        for item in proposal.items {
+            let Some(source) = self.entries.get(first + item.entry_index) else { continue };
+            self.items.push(PocketItem {
+                id: ItemId(ids.draw()),
+                kind: item.kind,
+                entry: source.id,
+                title: item.title,
+                time: item.time,
+                location: item.location,
+                notes: item.notes,
+                supersedes: item.supersedes,
+            });
+        }
+        let position = world.position() + u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
+        let scene = proposal.scene.map(|scene| Scene { position, text: scene.text, cited: scene.cited });
+        let notes = proposal.notes.into_iter();
+        let notes =
+            notes.map(|note| Note { position, person: note.person, text: note.text, cited: note.cited });
+        self.derived.extend(scene.map(Fact::Scene));
+        self.derived.extend(notes.map(Fact::Note));
+        let last_public = self.entries.iter().rev().find(|entry| entry.visible_to.is_none());
+        let last_public = last_public.map(|entry| &entry.time);
+        self.clock = clock::after(&self.before, &self.declared, &self.commit, last_public);
+    }
+
+    /// A refused proposal leaves a line; where it came with nothing else, time stands still too.
+    fn reject(&mut self, beat: &Beat<'_>, rejection: Option<Fault>) {
+        let Some(fault) = rejection else { return };
+        self.rejection = Some(fault.reason());
+        self.audit.push(Fact::Line(AuditLine {
+            at: beat.now,
+            principal: beat.principal.key(),
+            what: "rejection".to_owned(),
+            request: Some(Arc::clone(&beat.envelope.request_id)),
+            details: json!({ "reason": fault.reason(), "message": fault.message }).to_string(),
+        }));
+        if self.entries.is_empty() && !self.declared.is_some() {
+            self.clock = self.before.clone();
+        }
+    }
+
+    fn moved_time(&self) -> bool {
+        self.rejection.is_none() || !self.entries.is_empty() || self.declared.is_some()
+    }
+
+    fn finish(mut self, view: &View<'_>, beat: &Beat<'_>, page_start: u64) -> Decision {
+        let world = view.world;
+        if self.declared.is_some() {
+            self.declaration =
+                Some(TimeDeclaration { from: self.before.time.clone(), to: self.clock.clone() });
+        }
+        let commit = self.bundle_commit(beat);
+        let frame = Frame {
+            request: &beat.envelope.request_id,
+            cursor_before: beat.envelope.cursor.as_deref(),
+            start: page_start,
+            clock: &self.clock,
+            pocket_available: world.config.pocket_available,
+            bundle: commit.as_ref().map(|commit| commit.id),
+            staged: Staged { entries: &self.entries, items: &self.items },
+            limit: projection::PAGE_ENTRIES_MAX,
+        };
+        let projection = projection::project(view, &frame);
+        let form = beat.offer.as_ref().filter(|_| beat.door == Door::Beat).map(|offer| {
+            let written = commit.as_ref().map(|commit| (commit, &self.entries[..], &self.items[..]));
+            outcome::bundle_form(offer.bundle, self.rejection.as_deref(), written, &self.proposed_by)
+        });
+        let response = outcome::response(form, projection.value);
+        let outcome = Outcome {
+            request: Arc::clone(&beat.envelope.request_id),
+            principal: beat.principal.key(),
+            fingerprint: beat.fingerprint,
+            door: beat.door,
+            rejection: self.rejection.clone(),
+            viewer: view.viewer.as_str().to_owned(),
+            cursor_before: beat.envelope.cursor.clone(),
+            page_start,
+            cursor_after: projection.cursor_after,
+            clock: self.clock.clone(),
+            clock_moved: self.moved_time(),
+            position: world.position() + u32::try_from(self.entries.len()).unwrap_or(u32::MAX),
+            bundle: commit.as_ref().map(|commit| commit.id),
+            pocket_available: world.config.pocket_available,
+            version: projection::VERSION,
+            response: *blake3::hash(&response).as_bytes(),
+        };
+        let rejected = self.rejection.is_some() && beat.door == Door::Beat;
+        Decision { facts: self.facts(commit, outcome), response, rejected }
+    }
+
+    fn bundle_commit(&self, beat: &Beat<'_>) -> Option<BundleCommit> {
+        (!self.entries.is_empty()).then(|| BundleCommit {
+            id: self.bundle,
+            request: Arc::clone(&beat.envelope.request_id),
+            proposed_by: self.proposed_by.clone(),
+            entries: u32::try_from(self.entries.len()).unwrap_or(u32::MAX),
+        })
+    }
+
+    /// Everything in the order in which it is recorded.
+    fn facts(self, commit: Option<BundleCommit>, outcome: Outcome) -> Vec<Fact> {
+        let mut facts = Vec::with_capacity(self.entries.len() + self.items.len() + 4);
+        facts.extend(self.declaration.map(Fact::Time));
+        facts.extend(self.entries.into_iter().map(Fact::Entry));
+        facts.extend(self.items.into_iter().map(Fact::Item));
+        facts.extend(commit.map(Fact::Bundle));
+        facts.push(Fact::Outcome(Box::new(outcome)));
+        facts.extend(self.audit);
+        facts.extend(self.derived);
+        facts
+    }
+}

@@ -1,0 +1,428 @@
+//! What a world is set up with: its people, its clock, its writer and its limits.
+//!
+//! A configuration is valid by construction: [`Config::from_json`] is the only way from outside.
+//! [`People`] are those who were added. An open world also takes legal names that nobody added, but
+//! remembers none: whom hidden entries name must not change what anybody is answered.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::fault::{Code, Fault};
+use crate::ids::{Name, OPERATOR};
+use crate::json::Node;
+use crate::time::{WorldTime, Zone};
+
+/// A set of defaults, fixed for a world's life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Profile {
+    /// Clock STEP, registry OPEN.
+    Narrative,
+    /// Clock WALL, registry CLOSED.
+    Workspace,
+}
+
+/// How a world's time moves by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClockMode {
+    /// With the server's clock.
+    Wall,
+    /// By one second a beat.
+    Step,
+}
+
+/// Who may become a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Registry {
+    /// Whoever is named as author or reader.
+    Open,
+    /// Only those who were added.
+    Closed,
+}
+
+/// Who is asked when the operator speaks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Writer {
+    /// Nobody.
+    Silence,
+    /// A program that reads and writes JSON lines.
+    Command(String),
+}
+
+/// The bounds of a world.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// The attached writer's context, in tokens of three bytes.
+    pub writer_tokens: u64,
+    /// How long the attached writer may take for one beat, in seconds.
+    pub writer_seconds: u64,
+}
+
+/// The smallest context that a rehydration always fits into.
+pub const WRITER_TOKENS_MIN: u64 = 4096;
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { writer_tokens: 100_000, writer_seconds: 120 }
+    }
+}
+
+/// Somebody who may write and be written to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Person {
+    /// Who it is.
+    pub id: Name,
+    /// What people see.
+    pub label: String,
+    /// Other names by which texts call this person.
+    pub aliases: Vec<String>,
+    /// One line about who this is.
+    pub identity: Option<String>,
+    /// Whether this is a human: an invoker may not claim to be one.
+    pub human: bool,
+}
+
+impl Person {
+    /// A person of whom only the id is known.
+    pub fn met(id: Name) -> Self {
+        Self { label: id.to_string(), id, aliases: Vec::new(), identity: None, human: false }
+    }
+}
+
+/// A world's configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// The world.
+    pub world: Name,
+    /// What people see of the operator.
+    pub operator_label: String,
+    /// In which zone local times are meant.
+    pub timezone: Zone,
+    /// The set of defaults it was made with.
+    pub profile: Profile,
+    /// How time moves.
+    pub clock: ClockMode,
+    /// Who may become a person.
+    pub registry: Registry,
+    /// Whether the pocket is shown.
+    pub pocket_available: bool,
+    /// Who is asked when the operator speaks.
+    pub writer: Writer,
+    /// The persons in whose name the attached writer may write; none means all, and the world.
+    pub writer_persons: Option<Vec<Name>>,
+    /// The bounds.
+    pub limits: Limits,
+    /// When the world began.
+    pub start: WorldTime,
+}
+
+const LABEL_BYTES_MAX: usize = 256;
+const ALIASES_MAX: usize = 32;
+const COMMAND_BYTES_MAX: usize = 4096;
+/// The configured persons of a world.
+pub const PERSONS_MAX: usize = 10_000;
+
+fn label(node: &Node<'_>) -> Result<String, Fault> {
+    let text = node.text()?;
+    let plain =
+        !text.trim().is_empty() && text.len() <= LABEL_BYTES_MAX && !text.chars().any(char::is_control);
+    if plain { Ok(text.to_owned()) } else { Err(node.fault("must be 1 to 256 bytes on one line")) }
+}
+
+fn only(node: &Node<'_>, known: &[&str]) -> Result<(), Fault> {
+    match node.unknown_field(known)? {
+        Some(path) => {
+            Err(Fault::new(Code::UnknownField, path, format!("is not one of {}", known.join(", "))))
+        }
+        None => Ok(()),
+    }
+}
+
+impl Person {
+    const FIELDS: &[&str] = &["person_id", "display_label", "aliases", "identity", "human"];
+
+    /// A person as a request describes one.
+    pub fn from_json(node: &Node<'_>) -> Result<Self, Fault> {
+        only(node, Self::FIELDS)?;
+        let given = node.field("person_id")?;
+        let id = Name::new(given.text()?).filter(Name::may_be_a_person).ok_or_else(|| {
+            given.fault(
+                "must be 1 to 64 letters, digits, `_`, `.` or `-`, no reserved word, and not end in _VIEW",
+            )
+        })?;
+        let mut person = Self::met(id);
+        if let Some(node) = node.optional("display_label")? {
+            person.label = label(&node)?;
+        }
+        if let Some(node) = node.optional("aliases")? {
+            person.aliases = node.items()?.iter().map(label).collect::<Result<_, _>>()?;
+            if person.aliases.len() > ALIASES_MAX {
+                return Err(node.fault("may hold at most 32 aliases"));
+            }
+        }
+        if let Some(node) = node.optional("identity")? {
+            person.identity = Some(label(&node)?);
+        }
+        if let Some(node) = node.optional("human")? {
+            person.human = node.boolean()?;
+        }
+        Ok(person)
+    }
+
+    /// As it is shown and recorded.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "person_id": self.id.as_str(), "display_label": self.label, "aliases": self.aliases,
+            "identity": self.identity, "human": self.human,
+        })
+    }
+}
+
+fn word<T: Copy>(node: &Node<'_>, words: &[(&str, T)]) -> Result<T, Fault> {
+    let text = node.text()?;
+    let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
+    let list = || words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(" or ");
+    found.ok_or_else(|| node.fault(format!("must be {}", list())))
+}
+
+const PROFILES: &[(&str, Profile)] = &[("NARRATIVE", Profile::Narrative), ("WORKSPACE", Profile::Workspace)];
+const CLOCKS: &[(&str, ClockMode)] = &[("WALL", ClockMode::Wall), ("STEP", ClockMode::Step)];
+const REGISTRIES: &[(&str, Registry)] = &[("OPEN", Registry::Open), ("CLOSED", Registry::Closed)];
+
+fn word_of<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> &'static str {
+    words.iter().find(|(_, known)| known == value).map_or("", |(word, _)| word)
+}
+
+impl Config {
+    /// The fields of a request that makes a world.
+    pub const FIELDS: &[&str] = &[
+        "world_id",
+        "profile",
+        "operator_label",
+        "timezone",
+        "clock",
+        "registry",
+        "persons",
+        "writer",
+        "writer_persons",
+        "limits",
+        "pocket_available",
+        "start",
+        "forked_from",
+    ];
+    /// What may be changed later.
+    pub const CHANGEABLE: &[&str] =
+        &["operator_label", "registry", "writer", "writer_persons", "limits", "pocket_available"];
+
+    /// A world of this profile with its defaults.
+    pub fn new(world: Name, profile: Profile, start: WorldTime) -> Self {
+        let (clock, registry) = match profile {
+            Profile::Narrative => (ClockMode::Step, Registry::Open),
+            Profile::Workspace => (ClockMode::Wall, Registry::Closed),
+        };
+        Self {
+            world,
+            operator_label: "Operator".to_owned(),
+            timezone: Zone::utc(),
+            profile,
+            clock,
+            registry,
+            pocket_available: true,
+            writer: Writer::Silence,
+            writer_persons: None,
+            limits: Limits::default(),
+            start,
+        }
+    }
+
+    /// The configuration and the persons of a request that makes a world; `now` is its start unless given.
+    pub fn from_json(node: &Node<'_>, now: WorldTime) -> Result<(Self, Vec<Person>), Fault> {
+        only(node, Self::FIELDS)?;
+        let given = node.field("world_id")?;
+        let world = Name::new(given.text()?)
+            .ok_or_else(|| given.fault("must be 1 to 64 letters, digits, `_`, `.` or `-`"))?;
+        let profile = node.optional("profile")?.map(|node| word(&node, PROFILES)).transpose()?;
+        let mut config = Self::new(world, profile.unwrap_or(Profile::Narrative), now);
+        if let Some(node) = node.optional("clock")? {
+            config.clock = word(&node, CLOCKS)?;
+        }
+        config.change(node)?;
+        if let Some(node) = node.optional("start")? {
+            config.start = WorldTime::parse_in(node.text()?, &config.timezone, &node.path)?;
+        }
+        let persons = node.optional("persons")?.map(|node| node.items()).transpose()?.unwrap_or_default();
+        let persons = persons.iter().map(Person::from_json).collect::<Result<Vec<_>, _>>()?;
+        Ok((config, persons))
+    }
+
+    /// Takes over what a request changes; all or nothing.
+    pub fn changed(&self, node: &Node<'_>) -> Result<Self, Fault> {
+        only(node, Self::CHANGEABLE)?;
+        let mut changed = self.clone();
+        changed.change(node)?;
+        Ok(changed)
+    }
+
+    fn change(&mut self, node: &Node<'_>) -> Result<(), Fault> {
+        if let Some(node) = node.optional("operator_label")? {
+            self.operator_label = label(&node)?;
+        }
+        if let Some(node) = node.optional("timezone")? {
+            self.timezone =
+                Zone::named(node.text()?).ok_or_else(|| node.fault("is not a time zone of the IANA list"))?;
+        }
+        if let Some(node) = node.optional("registry")? {
+            self.registry = word(&node, REGISTRIES)?;
+        }
+        if let Some(node) = node.optional("pocket_available")? {
+            self.pocket_available = node.boolean()?;
+        }
+        if let Some(node) = node.optional("writer")? {
+            self.writer = Writer::from_json(&node)?;
+        }
+        if let Some(node) = node.optional("writer_persons")? {
+            self.writer_persons = Some(node.items()?.iter().map(author_name).collect::<Result<_, _>>()?);
+        }
+        if let Some(node) = node.optional("limits")? {
+            self.limits.change(&node)?;
+        }
+        Ok(())
+    }
+
+    /// As it is shown and recorded, without the persons.
+    pub fn to_json(&self) -> Value {
+        let persons = self.writer_persons.as_ref();
+        let persons = persons.map(|names| names.iter().map(Name::as_str).collect::<Vec<_>>());
+        json!({
+            "world_id": self.world.as_str(),
+            "profile": word_of(PROFILES, &self.profile),
+            "operator_label": self.operator_label,
+            "timezone": self.timezone.as_str(),
+            "clock": word_of(CLOCKS, &self.clock),
+            "registry": word_of(REGISTRIES, &self.registry),
+            "pocket_available": self.pocket_available,
+            "writer": self.writer.to_string(),
+            "writer_persons": persons,
+            "limits": { "writer_tokens": self.limits.writer_tokens, "writer_seconds": self.limits.writer_seconds },
+            "start": self.start.as_str(),
+        })
+    }
+}
+
+fn author_name(node: &Node<'_>) -> Result<Name, Fault> {
+    let legal = |name: &Name| name.may_be_a_person() || name.as_str() == crate::ids::WORLD;
+    Name::new(node.text()?).filter(legal).ok_or_else(|| node.fault("must be a person's id, or WORLD"))
+}
+
+impl Limits {
+    fn change(&mut self, node: &Node<'_>) -> Result<(), Fault> {
+        only(node, &["writer_tokens", "writer_seconds"])?;
+        if let Some(node) = node.optional("writer_tokens")? {
+            self.writer_tokens = node.count()?;
+            if self.writer_tokens < WRITER_TOKENS_MIN {
+                return Err(node.fault("must be at least 4096"));
+            }
+        }
+        if let Some(node) = node.optional("writer_seconds")? {
+            self.writer_seconds = node.count()?;
+            if !(1..=3600).contains(&self.writer_seconds) {
+                return Err(node.fault("must be 1 to 3600"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Writer {
+    fn from_json(node: &Node<'_>) -> Result<Self, Fault> {
+        let text = node.text()?;
+        let command = text.strip_prefix("cmd:").map(str::trim);
+        match command {
+            _ if text == "silence" => Ok(Self::Silence),
+            Some(line) if !line.is_empty() && line.len() <= COMMAND_BYTES_MAX => {
+                Ok(Self::Command(line.to_owned()))
+            }
+            _ => Err(node.fault("must be `silence` or `cmd: PROGRAM ARGUMENTS`")),
+        }
+    }
+}
+
+impl std::fmt::Display for Writer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Silence => f.write_str("silence"),
+            Self::Command(line) => write!(f, "cmd: {line}"),
+        }
+    }
+}
+
+/// Why a name is not one of the world's people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stranger {
+    /// No legal id of a person.
+    Illegal,
+    /// The world is closed and nobody added this person.
+    Unknown,
+    /// It differs from somebody's only by case.
+    CaseDiffers,
+}
+
+/// The people of a world: those who were added.
+#[derive(Debug, Clone, Default)]
+pub struct People {
+    by_id: BTreeMap<Name, Person>,
+    /// Each id without its case, and the spelling that counts.
+    folded: BTreeMap<String, Name>,
+}
+
+impl People {
+    /// The person of this id, to the byte.
+    pub fn get(&self, id: &str) -> Option<&Person> {
+        self.by_id.get(id)
+    }
+
+    /// Everyone, by id.
+    pub fn iter(&self) -> impl Iterator<Item = &Person> {
+        self.by_id.values()
+    }
+
+    /// Whether somebody has this id in another spelling, or in this one.
+    pub fn spelling(&self, id: &str) -> Option<&Name> {
+        self.folded.get(&id.to_ascii_lowercase())
+    }
+
+    /// Adds a person, or replaces what is known of one.
+    pub fn add(&mut self, person: Person) {
+        self.folded.insert(person.id.as_str().to_ascii_lowercase(), person.id.clone());
+        self.by_id.insert(person.id.clone(), person);
+    }
+
+    /// The name of someone who is a person, or, in an open world, is one by being named.
+    pub fn resolve(&self, id: &str, registry: Registry) -> Result<Name, Stranger> {
+        if let Some(person) = self.get(id) {
+            return Ok(person.id.clone());
+        }
+        let name = Name::new(id).filter(Name::may_be_a_person).ok_or(Stranger::Illegal)?;
+        match (registry, self.spelling(id)) {
+            (Registry::Closed, _) => Err(Stranger::Unknown),
+            (Registry::Open, Some(_)) => Err(Stranger::CaseDiffers),
+            (Registry::Open, None) => Ok(name),
+        }
+    }
+
+    /// Whether `text`, without case and outer space, is what the operator or a human is called.
+    pub fn claims_to_be_human(&self, text: &str, operator_label: &str) -> bool {
+        let claimed = fold(text);
+        let is = |name: &str| fold(name) == claimed;
+        let human = |person: &Person| {
+            person.human
+                && (is(person.id.as_str()) || is(&person.label) || person.aliases.iter().any(|a| is(a)))
+        };
+        is(OPERATOR) || is(operator_label) || self.by_id.values().any(human)
+    }
+}
+
+/// A name as people compare it: without case and outer space.
+pub fn fold(text: &str) -> String {
+    text.trim().chars().flat_map(char::to_lowercase).collect()
+}

@@ -1,0 +1,239 @@
+//! The names of what a ledger holds.
+//!
+//! Entries, bundles and pocket items have opaque random ids, so that an id says nothing about how much
+//! was written before it. Their text form is a letter, an underscore and 26 characters of base 32.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// The alphabet of ids: no letter that is easily taken for another.
+const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+/// Five bits a character.
+const ID_CHARACTERS: usize = 26;
+
+/// A text that is no id of the kind asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not an id")]
+pub struct ParseIdError(pub String);
+
+fn write_id(number: u128, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for place in (0..ID_CHARACTERS).rev() {
+        let digit = (number >> (place * 5)) & 31;
+        let digit = usize::try_from(digit).unwrap_or_default();
+        write!(f, "{}", char::from(*ALPHABET.get(digit).unwrap_or(&b'0')))?;
+    }
+    Ok(())
+}
+
+fn read_id(text: &str) -> Option<u128> {
+    if text.len() != ID_CHARACTERS || text.as_bytes().first().is_none_or(|&first| first > b'7') {
+        return None;
+    }
+    text.bytes().try_fold(0u128, |number, byte| {
+        let digit = ALPHABET.iter().position(|&letter| letter == byte)?;
+        Some((number << 5) | digit as u128)
+    })
+}
+
+macro_rules! random_id {
+    ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub u128);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str($prefix)?;
+                write_id(self.0, f)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = ParseIdError;
+
+            fn from_str(text: &str) -> Result<Self, ParseIdError> {
+                let digits = text.strip_prefix($prefix).and_then(read_id);
+                digits.map(Self).ok_or_else(|| ParseIdError(text.to_owned()))
+            }
+        }
+    };
+}
+
+random_id! {
+    /// A write entry.
+    EntryId, "e_"
+}
+random_id! {
+    /// A committed bundle.
+    BundleId, "b_"
+}
+random_id! {
+    /// A pocket item.
+    ItemId, "i_"
+}
+random_id! {
+    /// A token of a person; the secret is something else.
+    TokenId, "t_"
+}
+
+random_id! {
+    /// A capsule: a hash of what it is made from.
+    CapsuleId, "c_"
+}
+random_id! {
+    /// A scene anchor: a hash of what it is made from.
+    AnchorId, "s_"
+}
+random_id! {
+    /// A rehydration: a hash of what it is made from.
+    RehydrationId, "h_"
+}
+
+/// The number of an id that is a hash of these parts, in this order.
+pub(crate) fn hash_of(parts: &[&str]) -> u128 {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    let mut bytes = [0; 16];
+    hasher.finalize_xof().fill(&mut bytes);
+    u128::from_le_bytes(bytes)
+}
+
+/// Where random ids come from. The edge brings the seed; the same seed gives the same ids.
+pub struct Ids(blake3::OutputReader);
+
+impl Ids {
+    /// Ids drawn from 32 random bytes.
+    pub fn from_seed(seed: &[u8; 32]) -> Self {
+        Self(blake3::Hasher::new_keyed(seed).finalize_xof())
+    }
+
+    /// The next number.
+    pub fn draw(&mut self) -> u128 {
+        let mut bytes = [0; 16];
+        self.0.fill(&mut bytes);
+        u128::from_le_bytes(bytes)
+    }
+}
+
+/// The seat of the operator in every world.
+pub const OPERATOR: &str = "GEORGE";
+/// The author of what the world does by itself.
+pub const WORLD: &str = "WORLD";
+/// The author of what the server writes.
+pub const SYSTEM: &str = "SYSTEM";
+/// The view that sees public entries only.
+pub const PUBLIC: &str = "PUBLIC";
+/// Words that no person may be called.
+pub const RESERVED: &[&str] = &[OPERATOR, WORLD, SYSTEM, "SYSTEM_INVOKER", PUBLIC];
+/// A view may be named after its person with this ending.
+pub const VIEW_SUFFIX: &str = "_VIEW";
+
+const NAME_BYTES_MAX: usize = 64;
+
+/// The id of a person or a world: letters, digits, `_`, `.` and `-`, the first a letter or digit.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name(Arc<str>);
+
+impl Name {
+    /// The name with this text, if it is one.
+    pub fn new(text: &str) -> Option<Self> {
+        let first = text.bytes().next()?;
+        let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
+        let whole = text.len() <= NAME_BYTES_MAX && text.bytes().all(legal);
+        (first.is_ascii_alphanumeric() && whole).then(|| Self(text.into()))
+    }
+
+    /// The operator's.
+    pub fn operator() -> Self {
+        Self(OPERATOR.into())
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether a person may be called so: reserved words and names of views may not.
+    pub fn may_be_a_person(&self) -> bool {
+        let reserved = RESERVED.iter().any(|word| word.eq_ignore_ascii_case(&self.0));
+        let suffix = self.0.len().checked_sub(VIEW_SUFFIX.len()).and_then(|at| self.0.get(at..));
+        !reserved && !suffix.is_some_and(|end| end.eq_ignore_ascii_case(VIEW_SUFFIX))
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::borrow::Borrow<str> for Name {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_read_back_as_they_were_written() {
+        let mut ids = Ids::from_seed(&[7; 32]);
+        for number in [0, 1, u128::MAX, ids.draw(), ids.draw()] {
+            let text = EntryId(number).to_string();
+            assert_eq!(text.parse(), Ok(EntryId(number)), "{text}");
+            assert_eq!(text.len(), 28);
+        }
+    }
+
+    #[test]
+    fn what_is_no_id_is_refused() {
+        for bad in [
+            "",
+            "e_",
+            "b_00000000000000000000000000",
+            "e_80000000000000000000000000",
+            "e_0000000000000000000000000U",
+        ] {
+            assert!(bad.parse::<EntryId>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn names_are_plain_and_persons_are_not_reserved() {
+        for (text, name, person) in [
+            ("PLANNER", true, true),
+            ("a.b-c_1", true, true),
+            ("GEORGE", true, false),
+            ("george", true, false),
+            ("X_VIEW", true, false),
+            ("x_view", true, false),
+            ("_x", false, false),
+            ("", false, false),
+            ("a b", false, false),
+            ("ä", false, false),
+        ] {
+            let made = Name::new(text);
+            assert_eq!(made.is_some(), name, "{text}");
+            assert_eq!(made.is_some_and(|made| made.may_be_a_person()), person, "{text}");
+        }
+        assert!(Name::new(&"x".repeat(65)).is_none());
+    }
+}

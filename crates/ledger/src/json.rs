@@ -1,0 +1,147 @@
+//! JSON from outside: no key twice, no NUL, a bounded depth; and its canonical form (RFC 8785), by which
+//! two requests are compared.
+//!
+//! [`Node`] is a value with its path, so that every complaint says where.
+
+use serde_json::{Map, Value};
+use turnkeep_store::registry::{JsonFault, parse_json};
+
+pub use turnkeep_store::registry::canonical;
+
+use crate::fault::{Code, Fault};
+
+/// Nesting of a document; no shape needs more than six.
+const NESTING_MAX: usize = 32;
+
+/// Parses one JSON document, strictly.
+pub fn parse(bytes: &[u8]) -> Result<Value, Fault> {
+    if let Err(error) = std::str::from_utf8(bytes) {
+        return Err(Fault::new(Code::TextInvalid, "", format!("the body is not UTF-8: {error}")));
+    }
+    let invalid = |fault: JsonFault| Fault::new(Code::JsonInvalid, "", fault.to_string());
+    let value = parse_json(bytes, NESTING_MAX).map_err(invalid)?;
+    if holds_nul(&value) {
+        return Err(Fault::new(Code::TextInvalid, "", "a text holds the character NUL"));
+    }
+    Ok(value)
+}
+
+fn holds_nul(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains('\0'),
+        Value::Array(items) => items.iter().any(holds_nul),
+        Value::Object(fields) => fields.iter().any(|(key, value)| key.contains('\0') || holds_nul(value)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// A value and where it stands.
+#[derive(Debug, Clone)]
+pub struct Node<'a> {
+    /// The value.
+    pub value: &'a Value,
+    /// Its path, such as `operator.input_text`; empty for the whole.
+    pub path: String,
+    /// The word of complaints about its shape.
+    pub code: Code,
+}
+
+impl<'a> Node<'a> {
+    /// The whole document; faults of shape get `code`.
+    pub fn root(value: &'a Value, code: Code) -> Self {
+        Self { value, path: String::new(), code }
+    }
+
+    /// A complaint about this value.
+    pub fn fault(&self, message: impl Into<std::borrow::Cow<'static, str>>) -> Fault {
+        Fault::new(self.code, self.path.clone(), message)
+    }
+
+    fn at(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
+    /// The fields of an object.
+    pub fn fields(&self) -> Result<&'a Map<String, Value>, Fault> {
+        self.value.as_object().ok_or_else(|| self.fault("must be an object"))
+    }
+
+    /// A field that must be there; null counts as there.
+    pub fn field(&self, key: &str) -> Result<Node<'a>, Fault> {
+        let missing = || Fault::new(self.code, self.at(key), "is missing");
+        let value = self.fields()?.get(key).ok_or_else(missing)?;
+        Ok(Node { value, path: self.at(key), code: self.code })
+    }
+
+    /// A field that may be absent or null.
+    pub fn optional(&self, key: &str) -> Result<Option<Node<'a>>, Fault> {
+        let value = self.fields()?.get(key).filter(|value| !value.is_null());
+        Ok(value.map(|value| Node { value, path: self.at(key), code: self.code }))
+    }
+
+    /// The items of a list.
+    pub fn items(&self) -> Result<Vec<Node<'a>>, Fault> {
+        let list = self.value.as_array().ok_or_else(|| self.fault("must be a list"))?;
+        let item = |(index, value)| Node { value, path: format!("{}[{index}]", self.path), code: self.code };
+        Ok(list.iter().enumerate().map(item).collect())
+    }
+
+    /// The text of a string.
+    pub fn text(&self) -> Result<&'a str, Fault> {
+        self.value.as_str().ok_or_else(|| self.fault("must be a string"))
+    }
+
+    /// The value of a boolean.
+    pub fn boolean(&self) -> Result<bool, Fault> {
+        self.value.as_bool().ok_or_else(|| self.fault("must be true or false"))
+    }
+
+    /// A whole number from 0 on.
+    pub fn count(&self) -> Result<u64, Fault> {
+        self.value.as_u64().ok_or_else(|| self.fault("must be a whole number"))
+    }
+
+    /// The first field that is none of these.
+    pub fn unknown_field(&self, known: &[&str]) -> Result<Option<String>, Fault> {
+        let unknown = self.fields()?.keys().find(|key| !known.contains(&key.as_str()));
+        Ok(unknown.map(|key| self.at(key)))
+    }
+}
+
+/// The BLAKE3 of the canonical form.
+pub fn fingerprint(value: &Value) -> [u8; 32] {
+    *blake3::hash(canonical(value).as_bytes()).as_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_twice_a_nul_and_a_tail_are_refused() {
+        for (bytes, code) in [
+            (&br#"{"a":1,"a":2}"#[..], Code::JsonInvalid),
+            (br#"{"b":{"a":1,"a":1}}"#, Code::JsonInvalid),
+            (br#"{"a":1} x"#, Code::JsonInvalid),
+            (br#"{"a":"\u0000"}"#, Code::TextInvalid),
+            (br#"{"\u0000":1}"#, Code::TextInvalid),
+            (b"\"\xff\"", Code::TextInvalid),
+            (br#""\ud800""#, Code::JsonInvalid),
+            (b"", Code::JsonInvalid),
+        ] {
+            assert_eq!(parse(bytes).unwrap_err().code, code, "{}", String::from_utf8_lossy(bytes));
+        }
+        let deep = [b"[".repeat(2000), b"]".repeat(2000)].concat();
+        assert_eq!(parse(&deep).unwrap_err().code, Code::JsonInvalid);
+    }
+
+    #[test]
+    fn a_complaint_says_where() {
+        let value = parse(br#"{"operator":{"input_text":7},"entries":[{}]}"#).unwrap();
+        let root = Node::root(&value, Code::EnvelopeInvalid);
+        let fault = root.field("operator").unwrap().field("input_text").unwrap().text().unwrap_err();
+        assert_eq!((fault.code, fault.path.as_str()), (Code::EnvelopeInvalid, "operator.input_text"));
+        let entry = &root.field("entries").unwrap().items().unwrap()[0];
+        assert_eq!(entry.field("text").unwrap_err().path, "entries[0].text");
+    }
+}

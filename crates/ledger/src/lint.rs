@@ -1,0 +1,158 @@
+//! Prose that a writer offers as a scene or a note, and what in it does not belong into one.
+//!
+//! Only offered prose is looked at, never an entry and never a quotation. Where a lint fires the prose is
+//! recorded without its words, and the mechanical text, or no note, stands instead; the bundle that brought
+//! it is unaffected.
+
+/// What does not belong into offered prose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lint {
+    /// State as a key and a value, such as `mood: 7`, `trust=high` or `fear 3/10`.
+    KeyValue,
+    /// Markup, such as `<b>`, `**` or a heading.
+    Markup,
+    /// Words about the machinery, such as "context window".
+    Machinery,
+}
+
+/// Words that speak of how a writer works, not of the world.
+const MACHINERY: &[&str] = &[
+    "as an ai",
+    "capsule pack",
+    "context limit",
+    "context window",
+    "language model",
+    "large language",
+    "llm",
+    "prompt injection",
+    "rehydrate",
+    "rehydrated",
+    "rehydration",
+    "scene anchor",
+    "system prompt",
+    "token budget",
+    "token limit",
+    "tool call",
+    "tool request",
+];
+
+/// Marks of markup wherever they stand.
+const MARKS: &[&str] = &["**", "__", "```", "</", "/>", "](", "{\"", "{{", "&nbsp;", "<!--"];
+/// Marks of markup at the beginning of a line.
+const LINE_MARKS: &[&str] = &["# ", "## ", "### ", "#### ", "- ", "* ", "> ", "| ", "---"];
+
+/// A value of so many words may be a state; a longer one is a sentence.
+const STATE_WORDS_MAX: usize = 3;
+
+/// The first lint that fires.
+pub fn lint(text: &str) -> Option<Lint> {
+    let fired = |fires: bool, lint| fires.then_some(lint);
+    fired(has_key_value(text), Lint::KeyValue)
+        .or_else(|| fired(has_markup(text), Lint::Markup))
+        .or_else(|| fired(has_machinery(text), Lint::Machinery))
+}
+
+/// What is recorded of offered prose: its words, or none where a lint fires.
+pub fn recorded(text: String) -> String {
+    if lint(&text).is_some() { String::new() } else { text }
+}
+
+fn is_key(char: char) -> bool {
+    char.is_alphabetic() || char == '_'
+}
+
+fn has_key_value(text: &str) -> bool {
+    let pairs = text.match_indices([':', '=']);
+    let is_stat = |(at, sign): (usize, &str)| {
+        let (before, after) = (&text[..at], &text[at + sign.len()..]);
+        let key = before.trim_end_matches(' ').ends_with(is_key);
+        let assigned = sign == "=" && after.trim_start().starts_with(char::is_alphanumeric);
+        key && (assigned || is_figure(after.trim_start_matches(' ')))
+    };
+    pairs.into_iter().any(is_stat) || text.lines().any(is_state_line) || has_score(text)
+}
+
+/// Whether a text begins with a number that stands for itself: `7`, `+0.5`, `80%`, `3/10`; not `3 people`.
+fn is_figure(text: &str) -> bool {
+    let digits = text.trim_start_matches(['+', '-']);
+    let rest =
+        digits.trim_start_matches(|char: char| char.is_ascii_digit() || matches!(char, '.' | '/' | '%'));
+    let number = digits.starts_with(|char: char| char.is_ascii_digit());
+    let followed = rest.trim_start_matches(' ').starts_with(char::is_alphabetic) || rest.starts_with(':');
+    number && !followed
+}
+
+/// Whether a line is nothing but a key and a short value that ends no sentence.
+fn is_state_line(line: &str) -> bool {
+    let Some((key, value)) = line.split_once(':') else { return false };
+    let key = key.trim();
+    let words = value.split_whitespace().count();
+    let sentence = value.trim_end().ends_with(['.', '!', '?', '"', '\u{201d}', '\u{2026}']);
+    !key.is_empty() && key.chars().all(is_key) && (1..=STATE_WORDS_MAX).contains(&words) && !sentence
+}
+
+/// Whether a number out of ten or a hundred stands somewhere.
+fn has_score(text: &str) -> bool {
+    text.match_indices('/').any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + 1..]);
+        let digits = after.len() - after.trim_start_matches(|char: char| char.is_ascii_digit()).len();
+        let whole = matches!(&after[..digits], "10" | "100") && !after[digits..].starts_with('/');
+        let number = before.trim_end_matches(|char: char| char.is_ascii_digit());
+        whole && number.len() < before.len() && !number.ends_with('/')
+    })
+}
+
+fn has_markup(text: &str) -> bool {
+    let marked = |line: &str| LINE_MARKS.iter().any(|mark| line.trim_start().starts_with(mark));
+    MARKS.iter().any(|mark| text.contains(mark)) || text.lines().any(marked) || has_tag(text)
+}
+
+/// Whether there is something like `<b>` or `<a href=x>`.
+fn has_tag(text: &str) -> bool {
+    text.match_indices('<').any(|(at, _)| {
+        let after = &text[at + 1..];
+        after.starts_with(|char: char| char.is_ascii_alphabetic() || char == '!')
+            && after.find('>').is_some_and(|end| !after[..end].contains(['<', '\n']))
+    })
+}
+
+fn has_machinery(text: &str) -> bool {
+    MACHINERY.iter().any(|words| crate::search::mention(text, words).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn state_markup_and_machinery_do_not_belong_into_prose() {
+        for (text, wanted) in [
+            ("mood: 7", Some(Lint::KeyValue)),
+            ("trust: 7", Some(Lint::KeyValue)),
+            ("She is calm. trust = 0.8, fear: 2", Some(Lint::KeyValue)),
+            ("mood=angry", Some(Lint::KeyValue)),
+            ("The room.\nmood: very angry", Some(Lint::KeyValue)),
+            ("His trust is 7/10 now.", Some(Lint::KeyValue)),
+            ("energy: 80%", Some(Lint::KeyValue)),
+            ("A **bold** claim", Some(Lint::Markup)),
+            ("# The kitchen", Some(Lint::Markup)),
+            ("<scene>dark</scene>", Some(Lint::Markup)),
+            ("<b> is it", Some(Lint::Markup)),
+            ("{\"mood\": \"x\"}", Some(Lint::Markup)),
+            ("- one\n- two", Some(Lint::Markup)),
+            ("The context window is nearly full.", Some(Lint::Machinery)),
+            ("An LLM would know.", Some(Lint::Machinery)),
+            ("Evening. REVIEWER checks by 15:00, she said: come.", None),
+            ("Remember: never again.", None),
+            ("Note: 3 people came at 9:30.", None),
+            ("1 < 2 and 3 > 2, on 11/15 or 1/100/2", None),
+            ("He was filmed, e=mc2 or not", Some(Lint::KeyValue)),
+            ("Rain on the roof; PLANNER waits.", None),
+            ("", None),
+            ("\u{fffd}=\u{301}:/<:=", None),
+        ] {
+            assert_eq!(lint(text), wanted, "{text}");
+            assert_eq!(recorded(text.to_owned()).is_empty(), wanted.is_some() || text.is_empty(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! A world in the store: three contexts, and one append for all that a request writes.
+//!
+//! The contexts are found by their labels. A world exists once its configuration is recorded, which is the
+//! first record of its audit context. What a request writes over several contexts is one command, guarded
+//! by the head that reality had when it was decided.
+
+use bytes::Bytes;
+use turnkeep_store::{
+    Append, AppendPart, Appended, Command, CreateContext, Key, Labels, NewBlob, NewTurn, ReadError, Store,
+};
+use turnkeep_types::{ContextId, TurnId};
+
+use crate::fact::{Fact, Family};
+use crate::ids::Name;
+use crate::record::{self, RecordError};
+use crate::world::World;
+
+/// The label that names the world of a context.
+pub const WORLD_LABEL: &str = "turnkeep.ledger.world";
+/// The label that names the family of a context.
+pub const FAMILY_LABEL: &str = "turnkeep.ledger.family";
+/// How many turns are read at a time.
+const PAGE_TURNS: usize = 1024;
+/// The encoding of payloads: msgpack.
+const MSGPACK: u32 = 1;
+/// A record holds at most an operator's text of 1 MiB, or a pack.
+const RECORD_BYTES_MAX: usize = 16 << 20;
+
+/// Why a world cannot be read from the store.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LoadError {
+    /// The store cannot give what it holds.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// A turn that is no record.
+    #[error("turn {turn}: {error}")]
+    Record {
+        /// The turn.
+        turn: TurnId,
+        /// What is wrong.
+        error: RecordError,
+    },
+    /// A world without a beginning.
+    #[error("the world {0} has no configuration")]
+    NoConfiguration(Name),
+}
+
+/// The contexts of a world, and how far they were read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    families: [Stretch; 3],
+}
+
+/// A context and the last turn that was taken over from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stretch {
+    context: ContextId,
+    head: Option<TurnId>,
+    turns: u32,
+}
+
+const FAMILIES: [Family; 3] = [Family::Reality, Family::Audit, Family::Derived];
+
+impl Family {
+    /// The family's word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Reality => "REALITY",
+            Self::Audit => "AUDIT",
+            Self::Derived => "DERIVED",
+        }
+    }
+
+    /// Its place among the three.
+    fn index(self) -> usize {
+        match self {
+            Self::Reality => 0,
+            Self::Audit => 1,
+            Self::Derived => 2,
+        }
+    }
+}
+
+/// The commands that make the contexts of a world; repeatable, since each has its key. A fork's reality
+/// begins with a turn of its origin.
+pub fn create_contexts(world: &Name, base: Option<TurnId>) -> [Command; 3] {
+    FAMILIES.map(|family| {
+        let labels = [(WORLD_LABEL, world.as_str()), (FAMILY_LABEL, family.word())];
+        let labels: Labels = labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+        let key = Key::new(format!("turnkeep.ledger:{world}:{}", family.word()).into());
+        let base = base.filter(|_| family == Family::Reality);
+        Command::CreateContext(CreateContext { base, labels, key })
+    })
+}
+
+/// The worlds that have contexts in the store, each with them in the order of the families.
+pub fn find_worlds(store: &Store) -> Vec<(Name, [ContextId; 3])> {
+    let mut found: std::collections::BTreeMap<Name, [Option<ContextId>; 3]> =
+        std::collections::BTreeMap::new();
+    for context in store.contexts(None) {
+        let world = context.labels.get(WORLD_LABEL).and_then(|name| Name::new(name));
+        let word = context.labels.get(FAMILY_LABEL);
+        let family = FAMILIES.into_iter().find(|family| word.is_some_and(|word| word == family.word()));
+        if let (Some(world), Some(family)) = (world, family)
+            && let Some(place) = found.entry(world).or_default().get_mut(family.index())
+        {
+            *place = Some(context.id);
+        }
+    }
+    let whole = |(world, [a, b, c]): (Name, [Option<ContextId>; 3])| Some((world, [a?, b?, c?]));
+    found.into_iter().filter_map(whole).collect()
+}
+
+impl Place {
+    /// A world of which nothing was read yet.
+    pub fn new(contexts: [ContextId; 3]) -> Self {
+        Self { families: contexts.map(|context| Stretch { context, head: None, turns: 0 }) }
+    }
+
+    /// The contexts, in the order of the families.
+    pub fn contexts(&self) -> [ContextId; 3] {
+        self.families.map(|stretch| stretch.context)
+    }
+
+    fn of(&self, family: Family) -> &Stretch {
+        let [reality, audit, derived] = &self.families;
+        match family {
+            Family::Reality => reality,
+            Family::Audit => audit,
+            Family::Derived => derived,
+        }
+    }
+
+    /// One append of all of these facts, guarded by the head of reality.
+    pub fn append(&self, facts: &[Fact]) -> Option<Command> {
+        let part = |(family, facts): (Family, Vec<&Fact>)| {
+            let stretch = self.of(family);
+            let expected_head = (family == Family::Reality).then_some(stretch.head);
+            let turns = facts.into_iter().map(turn).collect::<Option<Vec<_>>>()?;
+            Some(AppendPart { context: stretch.context, parent: None, expected_head, turns })
+        };
+        let written = record::by_family(facts).into_iter().filter(|(_, facts)| !facts.is_empty());
+        let parts = written.map(part).collect::<Option<Vec<_>>>()?;
+        (!parts.is_empty()).then_some(Command::Append(Append { parts, key: None, strict: false }))
+    }
+
+    /// Notes what an append of ours added.
+    pub fn advance(&mut self, appended: &Appended) {
+        for row in &appended.turns {
+            if let Some(stretch) = self.families.iter_mut().find(|stretch| stretch.context == row.context) {
+                (stretch.head, stretch.turns) = (Some(row.turn), row.depth + 1);
+            }
+        }
+    }
+
+    /// Passes over what is there: the caller has taken it over already.
+    pub fn skip(&mut self, store: &Store) -> Result<(), LoadError> {
+        for stretch in &mut self.families {
+            let context = store.context(stretch.context)?;
+            (stretch.head, stretch.turns) =
+                (context.head, context.head.map_or(0, |_| context.head_depth + 1));
+        }
+        Ok(())
+    }
+
+    /// Reads reality from its beginning.
+    pub fn reality(mut self, store: &Store, take: impl FnMut(TurnId, Fact)) -> Result<(), LoadError> {
+        let [reality, ..] = &mut self.families;
+        reality.catch_up(store, take)
+    }
+
+    /// Reads what was appended since, in the order audit, reality, derived; `take` gets each fact with its turn.
+    pub fn catch_up(&mut self, store: &Store, mut take: impl FnMut(TurnId, Fact)) -> Result<(), LoadError> {
+        let [reality, audit, derived] = &mut self.families;
+        [audit, reality, derived].into_iter().try_for_each(|stretch| stretch.catch_up(store, &mut take))
+    }
+}
+
+impl Stretch {
+    fn catch_up(&mut self, store: &Store, mut take: impl FnMut(TurnId, Fact)) -> Result<(), LoadError> {
+        loop {
+            let turns = store.range(self.context, self.turns, PAGE_TURNS)?;
+            let Some(last) = turns.last().map(|last| (last.id, last.depth + 1)) else { return Ok(()) };
+            for turn in turns {
+                let payload = store.payload(&turn)?;
+                let fact = record::decode(&turn.declared, &payload.raw()?);
+                take(turn.id, fact.map_err(|error| LoadError::Record { turn: turn.id, error })?);
+            }
+            (self.head, self.turns) = (Some(last.0), last.1);
+        }
+    }
+}
+
+fn turn(fact: &Fact) -> Option<NewTurn> {
+    let (declared, payload) = record::encode(fact);
+    let payload = NewBlob::from_raw(Bytes::clone(&payload), RECORD_BYTES_MAX).ok()?;
+    Some(NewTurn { declared, encoding: MSGPACK, payload, fs_root: None })
+}
+
+/// Reads a world from the store. None if it was never completed.
+pub fn load(store: &Store, contexts: [ContextId; 3]) -> Result<Option<(World, Place)>, LoadError> {
+    let mut place = Place::new(contexts);
+    let mut world: Option<World> = None;
+    place.catch_up(store, |_, fact| match (&mut world, fact) {
+        (Some(world), fact) => world.apply(fact),
+        (none, Fact::Config(config)) => *none = Some(World::new(*config)),
+        (None, _) => {}
+    })?;
+    Ok(world.map(|world| (world, place)))
+}

@@ -1,0 +1,127 @@
+//! What a screen shows: the visible entries after a cursor, and the pocket.
+//!
+//! A projection is made from written reality and from nothing else: texts are the ledger's, to the byte,
+//! and nothing is joined, softened or inserted.
+
+use serde_json::{Value, json};
+
+use crate::cursor;
+use crate::entry::Entry;
+use crate::fact::ClockState;
+use crate::fault::Fault;
+use crate::ids::BundleId;
+use crate::pocket;
+use crate::staged::Staged;
+use crate::view::View;
+
+/// The rules by which answers are made; recorded with each outcome, and frozen once released.
+pub const VERSION: u32 = 1;
+/// Entries on one page.
+pub const PAGE_ENTRIES_MAX: usize = 500;
+/// Bytes of text on one page; one entry is always on it.
+pub const PAGE_TEXT_BYTES_MAX: usize = 1 << 20;
+
+/// What a projection is made of, besides the view.
+#[derive(Debug, Clone)]
+pub struct Frame<'a> {
+    /// Echoed.
+    pub request: &'a str,
+    /// Echoed.
+    pub cursor_before: Option<&'a str>,
+    /// How many visible entries are behind the page.
+    pub start: u64,
+    /// The world's time at this position.
+    pub clock: &'a ClockState,
+    /// Whether the pocket is shown.
+    pub pocket_available: bool,
+    /// The bundle that this beat committed.
+    pub bundle: Option<BundleId>,
+    /// What is not in the world yet.
+    pub staged: Staged<'a>,
+    /// Entries on the page, at most.
+    pub limit: usize,
+}
+
+/// A projection and the cursor in it.
+#[derive(Debug, Clone)]
+pub struct Projection {
+    /// The projection's JSON.
+    pub value: Value,
+    /// Where the next page begins; none if nothing was ever visible.
+    pub cursor_after: Option<String>,
+}
+
+/// Makes the projection of a view.
+pub fn project(view: &View<'_>, frame: &Frame<'_>) -> Projection {
+    let page = page(view, frame);
+    let end = frame.start + page.len() as u64;
+    let cursor_after = (end > 0).then(|| cursor::write(view, end));
+    let value = assemble(view, frame, &page, cursor_after.as_deref());
+    Projection { value, cursor_after }
+}
+
+/// Makes a recorded projection again: its cursors are those that were given out then.
+pub fn project_again(view: &View<'_>, frame: &Frame<'_>, cursor_after: Option<&str>) -> Value {
+    assemble(view, frame, &page(view, frame), cursor_after)
+}
+
+fn page<'a>(view: &View<'a>, frame: &Frame<'a>) -> Vec<&'a Entry> {
+    let committed = view.count();
+    let first = view.number_at(frame.start);
+    let behind = usize::try_from(frame.start.saturating_sub(committed)).unwrap_or(usize::MAX);
+    let rest = view.from(first).map(|(_, entry)| entry);
+    let entries = rest.chain(frame.staged.visible(view).skip(behind));
+    let mut bytes = 0;
+    let fits = |(index, entry): &(usize, &Entry)| {
+        bytes += entry.text.len();
+        *index == 0 || bytes <= PAGE_TEXT_BYTES_MAX
+    };
+    let limit = frame.limit.min(PAGE_ENTRIES_MAX);
+    entries.take(limit).enumerate().take_while(fits).map(|(_, entry)| entry).collect()
+}
+
+fn assemble(view: &View<'_>, frame: &Frame<'_>, page: &[&Entry], cursor_after: Option<&str>) -> Value {
+    let bundle = frame.bundle.filter(|&id| shows_of_bundle(view, &frame.staged, id));
+    json!({
+        "request_id": frame.request,
+        "stream": {
+            "cursor_before": frame.cursor_before,
+            "cursor_after": cursor_after,
+            "entries": page.iter().map(|entry| shown(entry)).collect::<Vec<_>>(),
+        },
+        "pocket": pocket::show(view, &frame.staged, frame.clock, frame.pocket_available),
+        "debug": { "wrote": bundle.is_some(), "bundle_id": bundle.map(|id| id.to_string()) },
+    })
+}
+
+/// Whether the reader may see any entry of a bundle.
+fn shows_of_bundle(view: &View<'_>, staged: &Staged<'_>, id: BundleId) -> bool {
+    view.entries_of_bundle(id).next().is_some() || staged.visible(view).any(|entry| entry.bundle == id)
+}
+
+/// An entry as the stream shows it.
+pub fn shown(entry: &Entry) -> Value {
+    json!({
+        "entry_id": entry.id.to_string(),
+        "created_at_world": entry.time.as_str(),
+        "channel": entry.channel.word(),
+        "author_label": entry.shown_label(),
+        "text": &*entry.text,
+    })
+}
+
+/// A page of the stream as it is now: what a request that only reads is answered.
+pub fn read(view: &View<'_>, request: &str, cursor: Option<&str>, limit: usize) -> Result<Projection, Fault> {
+    let start = cursor.map(|given| cursor::read(view, given, "ui.stream_cursor")).transpose()?;
+    let frame = Frame {
+        request,
+        cursor_before: cursor,
+        start: start.unwrap_or(0),
+        clock: &view.world.clock,
+        pocket_available: view.world.config.pocket_available,
+        bundle: None,
+        staged: Staged::default(),
+        limit,
+    };
+    Ok(project(view, &frame))
+}

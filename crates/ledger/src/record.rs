@@ -1,0 +1,64 @@
+//! Facts as the store keeps them: one turn each, of a type `turnkeep.ledger.*`, a msgpack map by tag.
+//!
+//! The types are published once as a bundle, so that `turnkeep log` and every client read a world's turns
+//! by name. A tag is never used for anything else; decoding ignores tags that it does not know and refuses
+//! what does not fit together.
+
+mod fields;
+mod meaning;
+
+use bytes::Bytes;
+use turnkeep_types::TypeRef;
+
+use crate::fact::{Fact, Family};
+use fields::Fields;
+
+/// The bundle that describes the records.
+pub const BUNDLE: &str = include_str!("record/bundle.json");
+/// The bundle's id.
+pub const BUNDLE_ID: &str = "turnkeep.ledger#1";
+const VERSION: u32 = 1;
+
+/// A record that is not what its type says.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RecordError {
+    /// A type that is not the ledger's.
+    #[error("a turn of type {0} is not a record of a world")]
+    UnknownType(TypeRef),
+    /// Bytes that are no record.
+    #[error("a record of type {kind} is damaged: {what}")]
+    Malformed {
+        /// The type.
+        kind: String,
+        /// What is wrong.
+        what: &'static str,
+    },
+}
+
+/// A fact as a turn: its type and its payload.
+pub fn encode(fact: &Fact) -> (TypeRef, Bytes) {
+    let (kind, fields) = meaning::write(fact);
+    (TypeRef::new(format!("turnkeep.ledger.{kind}"), VERSION), fields.encode())
+}
+
+/// The fact that a turn holds.
+pub fn decode(declared: &TypeRef, payload: &[u8]) -> Result<Fact, RecordError> {
+    let kind = declared.id.strip_prefix("turnkeep.ledger.").filter(|_| declared.version == VERSION);
+    let kind = kind.ok_or_else(|| RecordError::UnknownType(declared.clone()))?;
+    let malformed = |what| RecordError::Malformed { kind: kind.to_owned(), what };
+    let fields = Fields::decode(payload).ok_or_else(|| malformed("it is no map by tag"))?;
+    match meaning::read(kind, &fields) {
+        None => Err(RecordError::UnknownType(declared.clone())),
+        Some(Err(what)) => Err(malformed(what)),
+        Some(Ok(fact)) => Ok(fact),
+    }
+}
+
+/// Facts by family, each in its order: what one append holds.
+pub fn by_family(facts: &[Fact]) -> [(Family, Vec<&Fact>); 3] {
+    let of = |family| (family, facts.iter().filter(|fact| fact.family() == family).collect());
+    [of(Family::Reality), of(Family::Audit), of(Family::Derived)]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,359 @@
+//! Which tag of which type means what. The types and tags are those of the published bundle.
+
+use std::sync::Arc;
+
+use turnkeep_types::Timestamp;
+
+use super::fields::{Field, Fields};
+use crate::config::{Config, Person};
+use crate::entry::{Author, AuthorClass, Channel, Entry};
+use crate::fact::{
+    AuditLine, BundleCommit, ClockState, Door, Epoch, Fact, Fork, ItemKind, Note, Outcome, PocketItem,
+    ProposedBy, Scene, Span, TimeDeclaration, Token,
+};
+use crate::fault::Code;
+use crate::ids::{EntryId, Name};
+use crate::json::{Node, parse};
+use crate::time::{WorldTime, Zone};
+
+type Read<T> = Result<T, &'static str>;
+
+/// The type's short name and the values of a fact.
+pub(super) fn write(fact: &Fact) -> (&'static str, Fields) {
+    match fact {
+        Fact::Entry(entry) => ("WriteEntry", write_entry(entry)),
+        Fact::Time(declaration) => ("TimeDeclaration", write_time(declaration)),
+        Fact::Item(item) => ("PocketItem", write_item(item)),
+        Fact::Bundle(commit) => ("BundleCommit", write_bundle(commit)),
+        Fact::Outcome(outcome) => ("Outcome", write_outcome(outcome)),
+        Fact::Config(config) => ("WorldConfig", Fields::default().text(1, config.to_json().to_string())),
+        Fact::Forked(fork) => {
+            ("WorldFork", Fields::default().text(1, fork.from.as_str()).number(2, fork.position.into()))
+        }
+        Fact::Person(person) => ("Person", Fields::default().text(1, person.to_json().to_string())),
+        Fact::Token(token) => ("Token", write_token(token)),
+        Fact::Revoked(token) => ("TokenRevoked", Fields::default().text(1, token.to_string())),
+        Fact::Line(line) => ("AuditLine", write_line(line)),
+        Fact::Scene(scene) => ("Scene", derived(scene.position, &scene.text, &scene.cited)),
+        Fact::Note(note) => {
+            ("Note", derived(note.position, &note.text, &note.cited).text(4, note.person.as_str()))
+        }
+        Fact::Epoch(epoch) => ("Epoch", write_epoch(epoch)),
+    }
+}
+
+/// The fact of these values; none for a type that there is not.
+pub(super) fn read(kind: &str, fields: &Fields) -> Option<Read<Fact>> {
+    Some(match kind {
+        "WriteEntry" => read_entry(fields).map(Fact::Entry),
+        "TimeDeclaration" => read_time(fields).map(Fact::Time),
+        "PocketItem" => read_item(fields).map(Fact::Item),
+        "BundleCommit" => read_bundle(fields).map(Fact::Bundle),
+        "Outcome" => read_outcome(fields).map(|outcome| Fact::Outcome(Box::new(outcome))),
+        "WorldConfig" => read_config(fields).map(|config| Fact::Config(Box::new(config))),
+        "WorldFork" => read_fork(fields).map(Fact::Forked),
+        "Person" => read_person(fields).map(Fact::Person),
+        "Token" => read_token(fields).map(Fact::Token),
+        "TokenRevoked" => parsed(fields, 1, "token").map(Fact::Revoked),
+        "AuditLine" => read_line(fields).map(Fact::Line),
+        "Scene" => read_scene(fields).map(Fact::Scene),
+        "Note" => read_note(fields).map(Fact::Note),
+        "Epoch" => read_epoch(fields).map(|epoch| Fact::Epoch(Box::new(epoch))),
+        _ => return None,
+    })
+}
+
+fn text<'a>(fields: &'a Fields, tag: u64, what: &'static str) -> Read<&'a str> {
+    fields.get_text(tag).ok_or(what)
+}
+
+fn number(fields: &Fields, tag: u64, what: &'static str) -> Read<u64> {
+    fields.get_number(tag).ok_or(what)
+}
+
+fn small(fields: &Fields, tag: u64, what: &'static str) -> Read<u32> {
+    u32::try_from(number(fields, tag, what)?).map_err(|_| what)
+}
+
+fn parsed<T: std::str::FromStr>(fields: &Fields, tag: u64, what: &'static str) -> Read<T> {
+    text(fields, tag, what)?.parse().map_err(|_| what)
+}
+
+fn maybe_parsed<T: std::str::FromStr>(fields: &Fields, tag: u64, what: &'static str) -> Read<Option<T>> {
+    fields.get_text(tag).map(|text| text.parse().map_err(|_| what)).transpose()
+}
+
+fn name(fields: &Fields, tag: u64, what: &'static str) -> Read<Name> {
+    Name::new(text(fields, tag, what)?).ok_or(what)
+}
+
+fn time(fields: &Fields, tag: u64, what: &'static str) -> Read<WorldTime> {
+    WorldTime::parse(text(fields, tag, what)?).ok_or(what)
+}
+
+fn write_entry(entry: &Entry) -> Fields {
+    let fields = Fields::default()
+        .text(1, entry.id.to_string())
+        .text(2, entry.bundle.to_string())
+        .text(3, &*entry.request)
+        .text(4, entry.time.as_str())
+        .text(5, entry.author.id.as_str())
+        .text(6, entry.author.class.word())
+        .text(7, &*entry.label);
+    let fields = match &entry.visible_to {
+        Some(readers) => fields.texts(8, readers.iter().map(Name::to_string)),
+        None => fields,
+    };
+    fields.text(9, entry.channel.word()).text(10, &*entry.text)
+}
+
+fn read_entry(fields: &Fields) -> Read<Entry> {
+    let class = AuthorClass::from_word(text(fields, 6, "author_class")?).ok_or("author_class")?;
+    let readers =
+        fields.get_texts(8).map(|names| names.iter().map(|n| Name::new(n).ok_or("visible_to")).collect());
+    Ok(Entry {
+        id: parsed(fields, 1, "entry_id")?,
+        bundle: parsed(fields, 2, "bundle_id")?,
+        request: text(fields, 3, "request_id")?.into(),
+        time: time(fields, 4, "created_at_world")?,
+        author: Author { class, id: name(fields, 5, "author_id")? },
+        label: text(fields, 7, "author_label")?.into(),
+        visible_to: readers.transpose()?,
+        channel: Channel::from_word(text(fields, 9, "channel")?).ok_or("channel")?,
+        text: text(fields, 10, "text")?.into(),
+    })
+}
+
+/// A clock takes three tags.
+fn write_clock(fields: Fields, tag: u64, clock: &ClockState) -> Fields {
+    fields.text(tag, clock.time.as_str()).text(tag + 1, clock.timezone.as_str()).flag(tag + 2, clock.paused)
+}
+
+fn read_clock(fields: &Fields, tag: u64) -> Read<ClockState> {
+    let timezone = Zone::named(text(fields, tag + 1, "timezone")?).ok_or("timezone")?;
+    Ok(ClockState { time: time(fields, tag, "world_time")?, timezone, paused: fields.get_flag(tag + 2) })
+}
+
+fn write_time(declaration: &TimeDeclaration) -> Fields {
+    write_clock(Fields::default().text(1, declaration.from.as_str()), 2, &declaration.to)
+}
+
+fn read_time(fields: &Fields) -> Read<TimeDeclaration> {
+    Ok(TimeDeclaration { from: time(fields, 1, "from")?, to: read_clock(fields, 2)? })
+}
+
+/// A part of a text takes two tags.
+fn write_span(fields: Fields, tag: u64, span: Option<&Span>) -> Fields {
+    match span {
+        Some(span) => fields.number(tag, span.start.into()).number(tag + 1, span.end.into()),
+        None => fields,
+    }
+}
+
+fn read_span(fields: &Fields, tag: u64) -> Read<Option<Span>> {
+    match fields.get_number(tag) {
+        Some(_) => Ok(Some(small(fields, tag, "range")?..small(fields, tag + 1, "range")?)),
+        None => Ok(None),
+    }
+}
+
+fn write_item(item: &PocketItem) -> Fields {
+    let kind = match item.kind {
+        ItemKind::Calendar => "CALENDAR",
+        ItemKind::Message => "MESSAGE",
+    };
+    let fields = Fields::default()
+        .text(1, item.id.to_string())
+        .text(2, kind)
+        .text(3, item.entry.to_string())
+        .maybe(4, item.time.as_ref().map(WorldTime::as_str))
+        .maybe(5, item.supersedes.map(|id| id.to_string()));
+    let fields = write_span(fields, 6, item.title.as_ref());
+    let fields = write_span(fields, 8, item.location.as_ref());
+    write_span(fields, 10, item.notes.as_ref())
+}
+
+fn read_item(fields: &Fields) -> Read<PocketItem> {
+    let kind = match text(fields, 2, "kind")? {
+        "CALENDAR" => ItemKind::Calendar,
+        "MESSAGE" => ItemKind::Message,
+        _ => return Err("kind"),
+    };
+    Ok(PocketItem {
+        id: parsed(fields, 1, "item_id")?,
+        kind,
+        entry: parsed(fields, 3, "entry_id")?,
+        time: fields.get_text(4).map(|text| WorldTime::parse(text).ok_or("time")).transpose()?,
+        supersedes: maybe_parsed(fields, 5, "supersedes")?,
+        title: read_span(fields, 6)?,
+        location: read_span(fields, 8)?,
+        notes: read_span(fields, 10)?,
+    })
+}
+
+fn write_bundle(commit: &BundleCommit) -> Fields {
+    Fields::default()
+        .text(1, commit.id.to_string())
+        .text(2, &*commit.request)
+        .text(3, &commit.proposed_by.engine)
+        .text(4, &commit.proposed_by.actor)
+        .number(5, commit.entries.into())
+}
+
+fn read_bundle(fields: &Fields) -> Read<BundleCommit> {
+    Ok(BundleCommit {
+        id: parsed(fields, 1, "bundle_id")?,
+        request: text(fields, 2, "request_id")?.into(),
+        proposed_by: ProposedBy {
+            engine: text(fields, 3, "engine")?.to_owned(),
+            actor: text(fields, 4, "actor")?.to_owned(),
+        },
+        entries: small(fields, 5, "entries")?,
+    })
+}
+
+fn write_outcome(outcome: &Outcome) -> Fields {
+    let door = match outcome.door {
+        Door::Invocation => "INVOCATION",
+        Door::Beat => "BEAT",
+    };
+    let fields = Fields::default()
+        .text(1, &*outcome.request)
+        .text(2, &outcome.principal)
+        .binary(3, &outcome.fingerprint)
+        .text(4, door)
+        .maybe(5, outcome.rejection.as_deref())
+        .text(6, &outcome.viewer)
+        .maybe(7, outcome.cursor_before.as_deref())
+        .number(8, outcome.page_start)
+        .maybe(9, outcome.cursor_after.as_deref());
+    write_clock(fields, 10, &outcome.clock)
+        .flag(13, outcome.clock_moved)
+        .number(14, outcome.position.into())
+        .maybe(15, outcome.bundle.map(|id| id.to_string()))
+        .flag(16, outcome.pocket_available)
+        .number(17, outcome.version.into())
+        .binary(18, &outcome.response)
+}
+
+fn read_outcome(fields: &Fields) -> Read<Outcome> {
+    let door = match text(fields, 4, "door")? {
+        "INVOCATION" => Door::Invocation,
+        "BEAT" => Door::Beat,
+        _ => return Err("door"),
+    };
+    Ok(Outcome {
+        request: text(fields, 1, "request_id")?.into(),
+        principal: text(fields, 2, "principal")?.to_owned(),
+        fingerprint: fields.get_binary(3).ok_or("fingerprint")?,
+        door,
+        rejection: fields.get_text(5).map(str::to_owned),
+        viewer: text(fields, 6, "viewer")?.to_owned(),
+        cursor_before: fields.get_text(7).map(str::to_owned),
+        page_start: number(fields, 8, "page_start")?,
+        cursor_after: fields.get_text(9).map(str::to_owned),
+        clock: read_clock(fields, 10)?,
+        clock_moved: fields.get_flag(13),
+        position: small(fields, 14, "position")?,
+        bundle: maybe_parsed(fields, 15, "bundle_id")?,
+        pocket_available: fields.get_flag(16),
+        version: small(fields, 17, "version")?,
+        response: fields.get_binary(18).ok_or("response")?,
+    })
+}
+
+fn read_config(fields: &Fields) -> Read<Config> {
+    let value = parse(text(fields, 1, "config")?.as_bytes()).map_err(|_| "config")?;
+    let start = WorldTime::at(Timestamp(0));
+    let (config, _) =
+        Config::from_json(&Node::root(&value, Code::ConfigInvalid), start).map_err(|_| "config")?;
+    Ok(config)
+}
+
+fn read_fork(fields: &Fields) -> Read<Fork> {
+    Ok(Fork { from: name(fields, 1, "from")?, position: small(fields, 2, "position")? })
+}
+
+fn read_person(fields: &Fields) -> Read<Person> {
+    let value = parse(text(fields, 1, "person")?.as_bytes()).map_err(|_| "person")?;
+    Person::from_json(&Node::root(&value, Code::ConfigInvalid)).map_err(|_| "person")
+}
+
+fn write_token(token: &Token) -> Fields {
+    let fields = Fields::default()
+        .text(1, token.id.to_string())
+        .text(2, token.person.as_str())
+        .flag(3, token.write)
+        .number(4, token.created_at.0);
+    let fields = match token.expires_at {
+        Some(end) => fields.number(5, end.0),
+        None => fields,
+    };
+    fields.with(6, Field::Binary(token.secret.to_vec()))
+}
+
+fn read_token(fields: &Fields) -> Read<Token> {
+    Ok(Token {
+        id: parsed(fields, 1, "token_id")?,
+        person: name(fields, 2, "person_id")?,
+        write: fields.get_flag(3),
+        created_at: Timestamp(number(fields, 4, "created_at")?),
+        expires_at: fields.get_number(5).map(Timestamp),
+        secret: fields.get_binary(6).ok_or("secret")?,
+    })
+}
+
+fn write_line(line: &AuditLine) -> Fields {
+    Fields::default()
+        .number(1, line.at.0)
+        .text(2, &line.principal)
+        .text(3, &line.what)
+        .maybe(4, line.request.as_deref())
+        .text(5, &line.details)
+}
+
+fn read_line(fields: &Fields) -> Read<AuditLine> {
+    Ok(AuditLine {
+        at: Timestamp(number(fields, 1, "at")?),
+        principal: text(fields, 2, "principal")?.to_owned(),
+        what: text(fields, 3, "what")?.to_owned(),
+        request: fields.get_text(4).map(Arc::from),
+        details: text(fields, 5, "details")?.to_owned(),
+    })
+}
+
+fn derived(position: u32, text: &str, cited: &[EntryId]) -> Fields {
+    Fields::default().number(1, position.into()).text(2, text).texts(3, cited.iter().map(EntryId::to_string))
+}
+
+fn read_cited(fields: &Fields) -> Read<Vec<EntryId>> {
+    let cited = fields.get_texts(3).ok_or("used_entry_ids")?;
+    cited.iter().map(|id| id.parse().map_err(|_| "used_entry_ids")).collect()
+}
+
+fn read_scene(fields: &Fields) -> Read<Scene> {
+    let text = text(fields, 2, "text")?.to_owned();
+    Ok(Scene { position: small(fields, 1, "position")?, text, cited: read_cited(fields)? })
+}
+
+fn read_note(fields: &Fields) -> Read<Note> {
+    let (position, person) = (small(fields, 1, "position")?, name(fields, 4, "person_id")?);
+    Ok(Note { position, person, text: text(fields, 2, "text")?.to_owned(), cited: read_cited(fields)? })
+}
+
+fn write_epoch(epoch: &Epoch) -> Fields {
+    Fields::default()
+        .number(1, epoch.number)
+        .number(2, epoch.position.into())
+        .text(3, &epoch.anchor)
+        .maybe(4, epoch.rehydration.as_deref())
+}
+
+fn read_epoch(fields: &Fields) -> Read<Epoch> {
+    Ok(Epoch {
+        number: number(fields, 1, "number")?,
+        position: small(fields, 2, "position")?,
+        anchor: text(fields, 3, "anchor")?.to_owned(),
+        rehydration: fields.get_text(4).map(str::to_owned),
+    })
+}

@@ -1,0 +1,159 @@
+//! Retrieval: evidence from what a view may see, verbatim, with where it comes from.
+//!
+//! Entries that are hidden, unknown or another world's are all simply absent, by the same path. An excerpt
+//! is a contiguous piece of its entry's text; nothing is joined, shortened with dots or explained. No hit is
+//! no error.
+
+use std::borrow::Cow;
+use std::convert::Infallible;
+use std::ops::Range;
+
+use serde_json::{Value, json};
+
+use crate::entry::Entry;
+use crate::fault::{Code, Fault};
+use crate::ids::{BundleId, EntryId};
+use crate::json::Node;
+use crate::search::{Hit, Query, Scope, Texts, Window, excerpt};
+use crate::time::WorldTime;
+use crate::tools::ToolRequest;
+use crate::view::View;
+
+/// So many results a search gives unless it is told otherwise.
+pub const SEARCH_LIMIT_DEFAULT: u32 = 10;
+/// More results no request gets; those who ask for entries by id get as many.
+pub const LIMIT_MAX: u32 = 200;
+
+/// From when, inclusive, to when, exclusive; none is open.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TimeWindow {
+    /// The first instant inside.
+    pub from: Option<WorldTime>,
+    /// The first instant behind it.
+    pub to: Option<WorldTime>,
+}
+
+impl TimeWindow {
+    fn holds(&self, time: &WorldTime) -> bool {
+        self.from.as_ref().is_none_or(|from| from <= time) && self.to.as_ref().is_none_or(|to| time < to)
+    }
+
+    fn in_milliseconds(&self) -> Window {
+        let ms = |time: &Option<WorldTime>| time.as_ref().map(WorldTime::unix_ms);
+        Window { from: ms(&self.from), to: ms(&self.to) }
+    }
+}
+
+/// The texts that a view may read.
+struct Visible<'v, 'a>(&'v View<'a>);
+
+impl Texts for Visible<'_, '_> {
+    type Error = Infallible;
+
+    fn text(&self, entry: u32) -> Result<Cow<'_, str>, Infallible> {
+        Ok(Cow::Borrowed(self.0.numbered(entry).map_or("", |entry| &*entry.text)))
+    }
+}
+
+/// What matches the words best.
+pub fn search(view: &View<'_>, request: &ToolRequest, window: &TimeWindow) -> Value {
+    let query = Query {
+        text: &request.query_text,
+        author: request.person_id.as_deref(),
+        window: window.in_milliseconds(),
+        limit: request.limit.unwrap_or(SEARCH_LIMIT_DEFAULT) as usize,
+    };
+    let scope = Scope { classes: view.classes(), at: view.at() };
+    let Ok(hits) = view.world.index().search(&scope, &query, &Visible(view));
+    let found = hits.into_iter().filter_map(|Hit { entry, .. }| view.numbered(entry));
+    pack(request, found.map(|entry| result(entry, excerpt(&entry.text, query.text))).collect())
+}
+
+/// The entries of these ids and bundles, in ledger order, each once.
+pub fn get(view: &View<'_>, request: &ToolRequest, window: &TimeWindow) -> Value {
+    let ids = request.query_text.split([' ', ',', '\n', '\r', '\t']).filter(|id| !id.is_empty());
+    let mut numbers: Vec<u32> = ids.flat_map(|id| numbers_of(view, id)).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    let wanted = |entry: &&Entry| {
+        let author = request.person_id.as_deref().is_none_or(|person| person == entry.author.id.as_str());
+        author && window.holds(&entry.time)
+    };
+    let found = numbers.into_iter().filter_map(|number| view.numbered(number)).filter(wanted);
+    let found = found.take(request.limit.unwrap_or(LIMIT_MAX) as usize);
+    pack(request, found.map(|entry| result(entry, excerpt(&entry.text, ""))).collect())
+}
+
+/// The visible entries that an id means; none for an id that means nothing to the view.
+fn numbers_of(view: &View<'_>, id: &str) -> Vec<u32> {
+    let entry = id.parse::<EntryId>().ok().and_then(|id| view.number_of(id));
+    let bundle = id.parse::<BundleId>().ok().into_iter();
+    let members =
+        bundle.flat_map(|id| view.entries_of_bundle(id).map(|(number, _)| number).collect::<Vec<_>>());
+    entry.into_iter().chain(members).collect()
+}
+
+fn result(entry: &Entry, range: Range<usize>) -> Value {
+    json!({
+        "entry_id": entry.id.to_string(),
+        "bundle_id": entry.bundle.to_string(),
+        "created_at_world": entry.time.as_str(),
+        "visibility_scope": entry.scope(),
+        "verbatim_excerpt": entry.text.get(range.clone()).unwrap_or_default(),
+        "author_id": entry.author.id.as_str(),
+        "range": [range.start, range.end],
+    })
+}
+
+fn pack(request: &ToolRequest, results: Vec<Value>) -> Value {
+    let empty = results.is_empty();
+    json!({
+        "tool_request_id": request.tool_request_id,
+        "request_id": request.request_id,
+        "results": results,
+        "empty": empty,
+        "notes": null,
+    })
+}
+
+/// Refuses a pack that is no evidence of the view: with an entry that is not visible, twice there or
+/// described wrongly, or with an excerpt that is no piece of its text.
+pub fn validate_pack(view: &View<'_>, pack: &Value) -> Result<(), Fault> {
+    let root = Node::root(pack, Code::PackInvalid);
+    let results = root.field("results")?.items()?;
+    let mut met = std::collections::HashSet::new();
+    for node in &results {
+        let entry = validate_result(view, node)?;
+        if !met.insert(entry.id) {
+            return Err(node.fault("is there twice"));
+        }
+    }
+    let empty = root.field("empty")?;
+    if empty.boolean()? == results.is_empty() {
+        Ok(())
+    } else {
+        Err(empty.fault("must say whether there are results"))
+    }
+}
+
+fn validate_result<'a>(view: &View<'a>, node: &Node<'_>) -> Result<&'a Entry, Fault> {
+    let id = node.field("entry_id")?;
+    let entry = id.text()?.parse().ok().and_then(|id| view.entry(id));
+    let entry = entry.ok_or_else(|| id.fault("is no entry of this view"))?;
+    let range = node.field("range")?;
+    let bounds = range.items()?.iter().map(Node::count).collect::<Result<Vec<_>, _>>()?;
+    let bounds: Vec<usize> = bounds.into_iter().filter_map(|bound| usize::try_from(bound).ok()).collect();
+    let [start, end] = bounds[..] else { return Err(range.fault("must be two places in the text")) };
+    if entry.text.get(start..end).is_none() {
+        return Err(range.fault("is no piece of the entry's text"));
+    }
+    let expected = result(entry, start..end);
+    let fields = expected.as_object().into_iter().flatten();
+    for (key, value) in fields {
+        let given = node.field(key)?;
+        if given.value != value {
+            return Err(given.fault("is not what the entry says"));
+        }
+    }
+    Ok(entry)
+}

@@ -1,0 +1,187 @@
+//! Where a text names somebody: a name as whole words, without regard to case and marks.
+//!
+//! Words end where the index ends them, so that an entry that names somebody has the name's own words as
+//! terms; [`Index::naming`] looks only at entries with the rarest of them.
+
+use std::ops::Range;
+
+use super::fold::{Kind, fold, kind};
+use super::index::Index;
+use super::surroundings::View;
+use super::words::{Role, words};
+use super::{Scope, excerpt};
+
+/// The bytes of the first place where a text has the name as whole words.
+pub fn mention(text: &str, name: &str) -> Option<Range<usize>> {
+    let mut folded = String::new();
+    name.chars().for_each(|char| fold(char, &mut folded));
+    let first = name.chars().next().map(kind)?;
+    let last = name.chars().next_back().map(kind)?;
+    let head = folded.chars().next()?;
+    let mut letter = String::new();
+    text.char_indices().find_map(|(start, char)| {
+        if char.is_ascii() && char.to_ascii_lowercase() != head {
+            return None;
+        }
+        let (before, rest) = text.split_at(start);
+        let end = start + match_length(rest, &folded, &mut letter)?;
+        let begins = !is_in_words(first) || begins_word(before);
+        let ends = !is_in_words(last) || ends_word(&text[end..]);
+        (begins && ends).then_some(start..end)
+    })
+}
+
+/// The bytes to show of a text for the first mention of one of the names: all of a short text.
+pub fn excerpt_naming(text: &str, names: &[&str]) -> Range<usize> {
+    if text.len() <= excerpt::EXCERPT_BYTES_MAX {
+        return 0..text.len();
+    }
+    let first = names.iter().filter_map(|name| mention(text, name)).min_by_key(|place| place.start);
+    excerpt::around(text, first.unwrap_or(0..0))
+}
+
+/// How many bytes at the beginning of a text are the folded name; marks behind its last letter count.
+fn match_length(text: &str, folded: &str, letter: &mut String) -> Option<usize> {
+    let mut rest = folded;
+    for (at, char) in text.char_indices() {
+        letter.clear();
+        fold(char, letter);
+        if rest.is_empty() && !letter.is_empty() {
+            return Some(at);
+        }
+        rest = rest.strip_prefix(letter.as_str())?;
+        // A mark alone is no beginning.
+        if at == 0 && letter.is_empty() {
+            return None;
+        }
+    }
+    rest.is_empty().then_some(text.len())
+}
+
+fn is_in_words(kind: Kind) -> bool {
+    matches!(kind, Kind::Word | Kind::Apostrophe)
+}
+
+fn is_apostrophe(char: char) -> bool {
+    kind(char) == Kind::Apostrophe
+}
+
+fn is_word(char: char) -> bool {
+    kind(char) == Kind::Word
+}
+
+/// Whether a word may begin behind this text: `O'` does not let one begin, `'` does.
+fn begins_word(before: &str) -> bool {
+    !before.trim_end_matches(is_apostrophe).ends_with(is_word)
+}
+
+/// Whether a word may end in front of this text: at `'s` and at `'`, not at `'Brien`.
+fn ends_word(after: &str) -> bool {
+    let tail = after.trim_start_matches(is_apostrophe);
+    let possessive = tail.len() < after.len();
+    let tail = tail.strip_prefix(['s', 'S']).filter(|_| possessive).unwrap_or(tail);
+    !tail.trim_start_matches(is_apostrophe).starts_with(is_word)
+}
+
+impl Index {
+    /// All entries that may name somebody so, the newest first. Those that do are among them.
+    pub fn naming(&self, scope: &Scope<'_>, name: &str) -> Vec<u32> {
+        let view = View::new(self, scope);
+        let Some(term) = rarest_word(&view, name) else { return view.newest_first().collect() };
+        let Some(term) = term else { return Vec::new() };
+        let before = |list: &super::postings::List| list.len_before(view.at) as usize;
+        let postings = view.lists(term).flat_map(|list| list.iter().take(before(list)));
+        let mut found: Vec<u32> = postings.map(|posting| posting.entry).collect();
+        found.sort_unstable_by(|one, other| other.cmp(one));
+        found
+    }
+}
+
+/// Of the words that every text with the name has, the one with the fewest entries; `Some(None)` when
+/// there is one that no entry has, `None` when nothing is certain.
+fn rarest_word(view: &View<'_>, name: &str) -> Option<Option<u32>> {
+    let mut certain = Vec::new();
+    words(name, |word| {
+        let mut chars = name[word.place.clone()].chars();
+        // A character of a script without spaces makes a pair with what follows the name in the text.
+        let alone = chars.next().is_some_and(|char| kind(char) == Kind::Dense) && chars.next().is_none();
+        if word.role == Role::Part && !alone {
+            certain.push(view.index.terms.find(word.term));
+        }
+    });
+    certain
+        .into_iter()
+        .map(|term| (term.map_or(0, |term| view.frequency(term)), term))
+        .min()
+        .map(|(_, term)| term)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{ClassId, Document};
+    use super::*;
+
+    /// A text, a name, and what of the text names it.
+    const CASES: &[(&str, &str, Option<&str>)] = &[
+        ("Ask REBECCA.", "REBECCA", Some("REBECCA")),
+        ("rebecca went", "REBECCA", Some("rebecca")),
+        ("Rebecca's coat", "REBECCA", Some("Rebecca")),
+        ("rebeccas coat", "REBECCA", None),
+        ("O'Ann said", "Ann", None),
+        ("'Ann' said", "Ann", Some("Ann")),
+        ("Ann'x", "Ann", None),
+        ("Annie, Ann", "Ann", Some("Ann")),
+        ("Joann", "Ann", None),
+        ("to Mary Ann, today", "mary ann", Some("Mary Ann")),
+        ("Mary\nAnn", "Mary Ann", None),
+        ("José", "Jose", Some("José")),
+        ("Jose\u{301} x", "José", Some("Jose\u{301}")),
+        ("CODER-2 and x", "CODER-2", Some("CODER-2")),
+        ("agent.7's", "agent.7", Some("agent.7")),
+        ("田中さんは", "田中", Some("田中")),
+        ("田中さん", "田", Some("田")),
+        ("a田中b", "田中", Some("田中")),
+        ("Will will", "will", Some("Will")),
+        ("it is the end", "the", Some("the")),
+        ("C++ rocks", "C++", Some("C++")),
+        ("Straße", "STRASSE", Some("Straße")),
+        ("x 🎉 y", "🎉", Some("🎉")),
+        ("nobody", "", None),
+    ];
+
+    #[test]
+    fn names_are_whole_words_without_case_and_marks() {
+        for (text, name, wanted) in CASES {
+            assert_eq!(mention(text, name).map(|place| &text[place]), *wanted, "{name} in {text}");
+        }
+    }
+
+    #[test]
+    fn every_entry_that_names_somebody_is_found_by_the_index() {
+        let mut index = Index::new();
+        for (number, (text, ..)) in CASES.iter().enumerate() {
+            let class = ClassId(u32::try_from(number % 3).unwrap());
+            index.push(&Document { class, author: "x", label: "", text, time: 0, date: "" });
+        }
+        let classes = [ClassId(0), ClassId(1), ClassId(2)];
+        for (_, name, _) in CASES {
+            let named: Vec<u32> = (0..index.len())
+                .rev()
+                .filter(|number| mention(CASES[*number as usize].0, name).is_some())
+                .collect();
+            let found = index.naming(&Scope { classes: &classes, at: index.len() }, name);
+            assert!(found.is_sorted_by(|one, other| one > other));
+            assert!(named.iter().all(|number| found.contains(number)), "{name}: {named:?} in {found:?}");
+        }
+        let half = index.naming(&Scope { classes: &classes[..1], at: 7 }, "Ann");
+        assert!(half.iter().all(|number| number % 3 == 0 && *number < 7), "{half:?}");
+    }
+
+    #[test]
+    fn a_long_text_is_shown_around_the_mention() {
+        let text = format!("{} Annie and Ann {}", "x ".repeat(4000), "y ".repeat(4000));
+        let place = excerpt_naming(&text, &["Bob", "Ann"]);
+        assert!(text[place].contains("and Ann y"));
+        assert_eq!(excerpt_naming(&text, &["Bob"]), 0..2048);
+    }
+}

@@ -1,0 +1,172 @@
+//! World time: instants that keep the text they were given with, and time zones by name.
+//!
+//! A time that the server makes is RFC 3339 in UTC with milliseconds. A time that a caller gave with an
+//! offset is kept as given and compared as an instant. A local time is resolved in a zone; where the zone
+//! skips it or has it twice it is refused, never guessed.
+
+use std::sync::Arc;
+
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use turnkeep_types::Timestamp;
+
+use crate::fault::{Code, Fault};
+
+/// An instant of a world, with its text. Two are equal and ordered by the instant alone.
+#[derive(Debug, Clone)]
+pub struct WorldTime {
+    instant: jiff::Timestamp,
+    text: Arc<str>,
+}
+
+impl WorldTime {
+    /// The time as the server writes it.
+    pub fn at(stamp: Timestamp) -> Self {
+        let ms = i64::try_from(stamp.0).unwrap_or(i64::MAX);
+        Self::of(jiff::Timestamp::from_millisecond(ms).unwrap_or(jiff::Timestamp::MAX))
+    }
+
+    fn of(instant: jiff::Timestamp) -> Self {
+        Self { instant, text: format!("{instant:.3}").into() }
+    }
+
+    /// The instant of an RFC 3339 text, which is kept as it is.
+    pub fn parse(text: &str) -> Option<Self> {
+        // A zone in brackets is an extension that RFC 3339 does not have.
+        let instant = (!text.contains('[')).then(|| text.parse().ok()).flatten()?;
+        Some(Self { instant, text: text.into() })
+    }
+
+    /// The instant of an RFC 3339 text, or of a local time in a zone.
+    pub fn parse_in(text: &str, zone: &Zone, path: &str) -> Result<Self, Fault> {
+        if let Some(time) = Self::parse(text) {
+            return Ok(time);
+        }
+        let format = || {
+            let message = "must be a time such as 2026-11-15T09:00:00Z or, local, 2026-11-15T09:00:00";
+            Fault::new(Code::TimeFormat, path, message)
+        };
+        let local: DateTime =
+            if text.contains('[') { Err(format()) } else { text.parse().map_err(|_| format()) }?;
+        let ambiguous = |_| {
+            let message = format!("{text} does not exist or exists twice in {zone}: give an offset");
+            Fault::new(Code::TimeAmbiguous, path, message)
+        };
+        let instant = zone.0.to_ambiguous_timestamp(local).unambiguous().map_err(ambiguous)?;
+        Ok(Self::of(instant))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Milliseconds since 1970.
+    pub fn unix_ms(&self) -> i64 {
+        self.instant.as_millisecond()
+    }
+
+    /// The time some seconds later, as the server writes it.
+    #[must_use]
+    pub fn plus_seconds(&self, seconds: i64) -> Self {
+        let later = self.instant.checked_add(jiff::SignedDuration::from_secs(seconds));
+        Self::of(later.unwrap_or(jiff::Timestamp::MAX))
+    }
+
+    /// The date in a zone.
+    pub fn date(&self, zone: &Zone) -> jiff::civil::Date {
+        self.instant.to_zoned(zone.0.clone()).date()
+    }
+}
+
+impl PartialEq for WorldTime {
+    fn eq(&self, other: &Self) -> bool {
+        self.instant == other.instant
+    }
+}
+
+impl Eq for WorldTime {}
+
+impl PartialOrd for WorldTime {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for WorldTime {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.instant.cmp(&other.instant)
+    }
+}
+
+/// A time zone by its IANA name, from the table inside the program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Zone(TimeZone);
+
+impl Zone {
+    /// UTC.
+    pub fn utc() -> Self {
+        Self(TimeZone::UTC)
+    }
+
+    /// The zone of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        let zone = jiff::tz::TimeZoneDatabase::bundled().get(name).ok()?;
+        Some(Self(zone))
+    }
+
+    /// Its name.
+    pub fn as_str(&self) -> &str {
+        self.0.iana_name().unwrap_or("UTC")
+    }
+}
+
+impl std::fmt::Display for Zone {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_server_writes_utc_with_milliseconds() {
+        assert_eq!(WorldTime::at(Timestamp(1_763_197_200_000)).as_str(), "2025-11-15T09:00:00.000Z");
+        let later = WorldTime::parse("2026-01-01T00:00:00+02:00").unwrap().plus_seconds(1);
+        assert_eq!(later.as_str(), "2025-12-31T22:00:01.000Z");
+    }
+
+    #[test]
+    fn a_given_offset_is_kept_and_compared_as_an_instant() {
+        let given = WorldTime::parse("2026-01-01T02:00:00+02:00").unwrap();
+        assert_eq!(given.as_str(), "2026-01-01T02:00:00+02:00");
+        assert_eq!(given, WorldTime::parse("2026-01-01T00:00:00Z").unwrap());
+    }
+
+    #[test]
+    fn a_local_time_needs_to_be_one_instant_of_its_zone() {
+        let berlin = Zone::named("Europe/Berlin").unwrap();
+        let parse = |text| WorldTime::parse_in(text, &berlin, "t");
+        assert_eq!(parse("2026-07-01T09:00:00").unwrap().as_str(), "2026-07-01T07:00:00.000Z");
+        for (text, code) in [
+            ("2026-03-29T02:30:00", Code::TimeAmbiguous),
+            ("2026-10-25T02:30:00", Code::TimeAmbiguous),
+            ("tomorrow", Code::TimeFormat),
+            ("2026-07-01T09:00:00Z[UTC]", Code::TimeFormat),
+            ("2026-07-01T09:00:00+02:00[Europe/Berlin]", Code::TimeFormat),
+            ("", Code::TimeFormat),
+        ] {
+            assert_eq!(parse(text).unwrap_err().code, code, "{text}");
+        }
+        assert!(Zone::named("Mars/Olympus").is_none());
+    }
+
+    #[test]
+    fn the_date_is_that_of_the_zone() {
+        let time = WorldTime::parse("2026-11-15T23:30:00Z").unwrap();
+        assert_eq!(time.date(&Zone::utc()).to_string(), "2026-11-15");
+        assert_eq!(time.date(&Zone::named("Europe/Berlin").unwrap()).to_string(), "2026-11-16");
+    }
+}

@@ -1,0 +1,298 @@
+//! Tools: mechanical questions to the ledger, each answered from one view.
+//!
+//! They decide nothing, write nothing and move no clock. A request is judged in a fixed order, and the
+//! first fault is the answer:
+//!
+//! 1. its shape, from the outside in and in the order of the fields: TOOL_REQUEST_INVALID, in every object
+//!    UNKNOWN_FIELD before its fields; UNKNOWN_TOOL and BAD_LIMIT where they stand;
+//! 2. in a beat: REQUEST_MISMATCH, DUPLICATE_TOOL_ID;
+//! 3. the caller: ACTOR_MISMATCH, VIEW_FORBIDDEN;
+//! 4. the constraints: TIME_FORMAT, TIME_AMBIGUOUS, BAD_WINDOW, and a capsule's person.
+//!
+//! No answer and no fault depends on what the view may not see.
+
+use serde_json::Value;
+
+use crate::anchor::Anchor;
+use crate::audience::Viewer;
+use crate::capsule::Capsule;
+use crate::config::Registry;
+use crate::draft::known_fields;
+use crate::fault::{Code, Fault};
+use crate::ids::{Name, PUBLIC, VIEW_SUFFIX};
+use crate::json::{self, Node};
+use crate::principal::{Grant, Principal};
+use crate::retrieval::{self, LIMIT_MAX, TimeWindow};
+use crate::time::WorldTime;
+use crate::view::View;
+use crate::world::World;
+
+mod beat;
+
+pub use beat::{CALLS_MAX, Loop, PACK_BYTES_MAX};
+
+const ID_CHARACTERS_MAX: usize = 200;
+const QUERY_BYTES_MAX: usize = 4 << 10;
+
+/// What may be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tool {
+    /// Evidence by words.
+    LedgerSearch,
+    /// Evidence by id.
+    LedgerGet,
+    /// What is known of a person.
+    CapsuleGet,
+    /// The scene.
+    ScenePackBuild,
+}
+
+impl Tool {
+    const WORDS: &[(&str, Self)] = &[
+        ("LEDGER_SEARCH", Self::LedgerSearch),
+        ("LEDGER_GET", Self::LedgerGet),
+        ("CAPSULE_GET", Self::CapsuleGet),
+        ("SCENE_PACK_BUILD", Self::ScenePackBuild),
+    ];
+
+    /// Its name.
+    pub fn word(self) -> &'static str {
+        Self::WORDS.iter().find(|(_, tool)| *tool == self).map_or("", |(word, _)| word)
+    }
+}
+
+/// A question, of the right shape.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolRequest {
+    /// The question's id.
+    pub tool_request_id: String,
+    /// The beat's request, or one that the caller picked.
+    pub request_id: String,
+    /// With what it is asked.
+    pub engine: String,
+    /// Who says to be asking.
+    pub actor: String,
+    /// With whose eyes the caller wants to look.
+    pub knowledge_view: String,
+    /// What is asked.
+    pub tool: Tool,
+    /// Words to match, or ids. Never obeyed.
+    pub query_text: String,
+    /// From when.
+    pub from: Option<String>,
+    /// To when.
+    pub to: Option<String>,
+    /// At most so many results.
+    pub limit: Option<u32>,
+    /// Whose entries, or whose capsule.
+    pub person_id: Option<String>,
+    /// The fingerprint of the whole request.
+    pub(crate) body: [u8; 32],
+}
+
+fn id(node: &Node<'_>) -> Result<String, Fault> {
+    let text = node.text()?;
+    let fits = !text.is_empty() && text.chars().count() <= ID_CHARACTERS_MAX;
+    if fits { Ok(text.to_owned()) } else { Err(node.fault("must be 1 to 200 characters")) }
+}
+
+fn tool(node: &Node<'_>) -> Result<Tool, Fault> {
+    let text = node.text()?;
+    let found = Tool::WORDS.iter().find(|(word, _)| *word == text).map(|(_, tool)| *tool);
+    let names = || Tool::WORDS.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
+    found
+        .ok_or_else(|| Fault::new(Code::UnknownTool, node.path.clone(), format!("is not one of {}", names())))
+}
+
+fn limit(node: &Node<'_>) -> Result<u32, Fault> {
+    let given = node.value.as_u64().and_then(|given| u32::try_from(given).ok());
+    let bad = || Fault::new(Code::BadLimit, node.path.clone(), "must be a whole number from 1 to 200");
+    given.filter(|given| (1..=LIMIT_MAX).contains(given)).ok_or_else(bad)
+}
+
+fn text_of(node: Option<Node<'_>>) -> Result<Option<String>, Fault> {
+    node.map(|node| node.text().map(str::to_owned)).transpose()
+}
+
+impl ToolRequest {
+    /// Reads a question.
+    pub fn parse(body: &Value) -> Result<Self, Fault> {
+        let root = Node::root(body, Code::ToolRequestInvalid);
+        known_fields(&root, &["tool_request_id", "request_id", "requested_by", "tool"])?;
+        let tool_request_id = id(&root.field("tool_request_id")?)?;
+        let request_id = id(&root.field("request_id")?)?;
+        let by = root.field("requested_by")?;
+        known_fields(&by, &["engine", "actor", "knowledge_view"])?;
+        let engine = by.field("engine")?;
+        if engine.text()?.is_empty() {
+            return Err(engine.fault("must not be empty"));
+        }
+        let mut request = Self {
+            tool_request_id,
+            request_id,
+            engine: engine.text()?.to_owned(),
+            actor: by.field("actor")?.text()?.to_owned(),
+            knowledge_view: by.field("knowledge_view")?.text()?.to_owned(),
+            tool: Tool::LedgerSearch,
+            query_text: String::new(),
+            from: None,
+            to: None,
+            limit: None,
+            person_id: None,
+            body: json::fingerprint(body),
+        };
+        request.read_tool(&root.field("tool")?)?;
+        Ok(request)
+    }
+
+    fn read_tool(&mut self, node: &Node<'_>) -> Result<(), Fault> {
+        known_fields(node, &["name", "query_text", "constraints"])?;
+        self.tool = tool(&node.field("name")?)?;
+        if let Some(query) = node.optional("query_text")? {
+            query.text()?.clone_into(&mut self.query_text);
+            if self.query_text.len() > QUERY_BYTES_MAX {
+                return Err(query.fault("must be at most 4096 bytes"));
+            }
+        }
+        node.optional("constraints")?.map_or(Ok(()), |constraints| self.read_constraints(&constraints))
+    }
+
+    fn read_constraints(&mut self, node: &Node<'_>) -> Result<(), Fault> {
+        known_fields(node, &["time_window", "limit", "person_id"])?;
+        if let Some(window) = node.optional("time_window")? {
+            known_fields(&window, &["from", "to"])?;
+            self.from = text_of(window.optional("from")?)?;
+            self.to = text_of(window.optional("to")?)?;
+        }
+        self.limit = node.optional("limit")?.as_ref().map(limit).transpose()?;
+        self.person_id = text_of(node.optional("person_id")?)?;
+        Ok(())
+    }
+
+    fn window(&self, world: &World) -> Result<TimeWindow, Fault> {
+        const PATH: &str = "tool.constraints.time_window";
+        let time = |text: &Option<String>, key: &str| {
+            let parse =
+                |text: &String| WorldTime::parse_in(text, &world.clock.timezone, &format!("{PATH}.{key}"));
+            text.as_ref().map(parse).transpose()
+        };
+        let window = TimeWindow { from: time(&self.from, "from")?, to: time(&self.to, "to")? };
+        match &window {
+            TimeWindow { from: Some(from), to: Some(to) } if from > to => {
+                Err(Fault::new(Code::BadWindow, PATH, "ends before it begins"))
+            }
+            _ => Ok(window),
+        }
+    }
+
+    fn person(&self) -> Result<&str, Fault> {
+        let missing = || Fault::new(Code::ToolRequestInvalid, "tool.constraints.person_id", "is missing");
+        self.person_id.as_deref().ok_or_else(missing)
+    }
+}
+
+/// With whose eyes a caller may look.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Eyes {
+    /// Its own, or those of the public.
+    Viewer(Viewer),
+    /// Those of the persons in whose names the attached writer may write, or those of the public.
+    Attached(Grant),
+}
+
+/// Who asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// What it must call itself.
+    pub identity: String,
+    /// With whose eyes it may look.
+    pub eyes: Eyes,
+}
+
+impl Caller {
+    /// Whoever holds a token.
+    pub fn of(principal: &Principal) -> Self {
+        let viewer = principal.viewer();
+        Self { identity: viewer.as_str().to_owned(), eyes: Eyes::Viewer(viewer) }
+    }
+}
+
+/// The view of a name. There is no wider view to fall back to: what is not the caller's is forbidden,
+/// whether there is such a person or not.
+pub fn knowledge_view(name: &str, caller: &Caller, world: &World) -> Result<Viewer, Fault> {
+    if name == PUBLIC {
+        return Ok(Viewer::Public);
+    }
+    let person = Name::new(name.strip_suffix(VIEW_SUFFIX).unwrap_or(name));
+    let allowed = |person: &Name| match &caller.eyes {
+        Eyes::Viewer(own) => *own == Viewer::Reader(person.clone()),
+        Eyes::Attached(grant) => grant.covers_person(person) && is_person(world, grant, person),
+    };
+    person.filter(allowed).map(Viewer::Reader).ok_or_else(|| {
+        let message = "must be a view of the caller's, such as its own, or PUBLIC";
+        Fault::new(Code::ViewForbidden, "requested_by.knowledge_view", message)
+    })
+}
+
+/// Whether somebody is a person: added, named in the grant, or, in an open world, met as an author or reader.
+fn is_person(world: &World, grant: &Grant, name: &Name) -> bool {
+    let open = world.config.registry == Registry::Open;
+    let possible = world.people.resolve(name.as_str(), world.config.registry).is_ok();
+    let named = matches!(grant, Grant::These(_));
+    let met = || {
+        let own = world.view(Viewer::Reader(name.clone())).classes().len();
+        let public = world.view(Viewer::Public);
+        own > public.classes().len() || world.authored_by(name.as_str()).iter().any(|n| public.sees(*n))
+    };
+    possible && (world.people.get(name.as_str()).is_some() || open && (named || met()))
+}
+
+/// The anchor that an attached writer was told, and whose view it is.
+#[derive(Debug, Clone, Copy)]
+pub struct EpochAnchor<'a> {
+    /// Whose view it is.
+    pub viewer: &'a Viewer,
+    /// The scene anchor pack, as it was recorded.
+    pub pack: &'a str,
+}
+
+/// Answers a question about the world as it was when it had `at` entries.
+pub fn answer(
+    world: &World,
+    at: u32,
+    caller: &Caller,
+    request: &ToolRequest,
+    epoch: Option<EpochAnchor<'_>>,
+) -> Result<Value, Fault> {
+    if request.actor != caller.identity {
+        let message = "is not the caller's own name";
+        return Err(Fault::new(Code::ActorMismatch, "requested_by.actor", message));
+    }
+    let view = world.view_at(knowledge_view(&request.knowledge_view, caller, world)?, at);
+    let window = request.window(world)?;
+    match request.tool {
+        Tool::LedgerSearch => Ok(retrieval::search(&view, request, &window)),
+        Tool::LedgerGet => Ok(retrieval::get(&view, request, &window)),
+        Tool::CapsuleGet => Ok(addressed(Capsule::of(&view, request.person()?).pack(), request)),
+        Tool::ScenePackBuild => Ok(addressed(scene(&view, request, epoch)?, request)),
+    }
+}
+
+/// The epoch's anchor again, or one that is computed and not kept.
+fn scene(view: &View<'_>, request: &ToolRequest, epoch: Option<EpochAnchor<'_>>) -> Result<Value, Fault> {
+    match epoch.filter(|epoch| *epoch.viewer == view.viewer) {
+        Some(epoch) => {
+            serde_json::from_str(epoch.pack).map_err(|e| Fault::new(Code::Corrupt, "", e.to_string()))
+        }
+        None => Ok(Anchor::of(view).pack(&request.request_id)),
+    }
+}
+
+/// A pack with the ids of the question that it answers.
+fn addressed(mut pack: Value, request: &ToolRequest) -> Value {
+    if let Some(fields) = pack.as_object_mut() {
+        fields.insert("tool_request_id".to_owned(), request.tool_request_id.as_str().into());
+        fields.insert("request_id".to_owned(), request.request_id.as_str().into());
+    }
+    pack
+}

@@ -1,0 +1,248 @@
+//! A world: what its facts amount to.
+//!
+//! [`World::apply`] is the only mutator, live and in replay; it cannot fail and reads nothing but the fact.
+//! Everything here can be rebuilt from the log. Reading goes through a [`View`].
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::audience::{Classes, Viewer};
+use crate::config::{Config, People};
+use crate::entry::{AuthorClass, Entry};
+use crate::fact::{BundleCommit, ClockState, Epoch, Fact, Fork, Note, Outcome, PocketItem, Scene, Token};
+use crate::ids::{BundleId, EntryId, ItemId, Name, TokenId};
+use crate::search::{ClassId, Document, Index, date_words};
+use crate::view::View;
+
+/// A bundle and where its entries are.
+#[derive(Debug, Clone)]
+pub struct Bundle {
+    /// What was committed.
+    pub commit: BundleCommit,
+    /// The number of its first entry.
+    pub first: u32,
+}
+
+/// A pocket item and the number of its source.
+#[derive(Debug, Clone)]
+pub struct Pocketed {
+    /// The item.
+    pub item: PocketItem,
+    /// The number of its entry.
+    pub entry: u32,
+}
+
+/// A world.
+#[derive(Debug)]
+pub struct World {
+    /// How it is set up.
+    pub config: Config,
+    /// Who was added.
+    pub people: People,
+    /// Its time.
+    pub clock: ClockState,
+    /// Where it was forked from.
+    pub forked: Option<Fork>,
+    entries: Vec<Entry>,
+    class_of: Vec<ClassId>,
+    classes: Classes,
+    index: Index,
+    authored: HashMap<Name, Vec<u32>>,
+    entry_numbers: HashMap<EntryId, u32>,
+    bundles: HashMap<BundleId, Bundle>,
+    items: Vec<Pocketed>,
+    item_numbers: HashMap<ItemId, u32>,
+    outcomes: HashMap<Arc<str>, Arc<Outcome>>,
+    tokens: HashMap<TokenId, Token>,
+    secrets: HashMap<[u8; 32], TokenId>,
+    scenes: Vec<Scene>,
+    notes: Vec<Note>,
+    epoch: Option<Epoch>,
+}
+
+impl World {
+    /// A world in which nothing has happened.
+    pub fn new(config: Config) -> Self {
+        let clock =
+            ClockState { time: config.start.clone(), timezone: config.timezone.clone(), paused: false };
+        Self {
+            config,
+            people: People::default(),
+            clock,
+            forked: None,
+            entries: Vec::new(),
+            class_of: Vec::new(),
+            classes: Classes::default(),
+            index: Index::default(),
+            authored: HashMap::new(),
+            entry_numbers: HashMap::new(),
+            bundles: HashMap::new(),
+            items: Vec::new(),
+            item_numbers: HashMap::new(),
+            outcomes: HashMap::new(),
+            tokens: HashMap::new(),
+            secrets: HashMap::new(),
+            scenes: Vec::new(),
+            notes: Vec::new(),
+            epoch: None,
+        }
+    }
+
+    /// Takes a fact over.
+    pub fn apply(&mut self, fact: Fact) {
+        match fact {
+            Fact::Entry(entry) => self.push_entry(entry),
+            Fact::Time(declaration) => self.clock = declaration.to,
+            Fact::Item(item) => self.push_item(item),
+            Fact::Bundle(commit) => self.close_bundle(commit),
+            Fact::Outcome(outcome) => self.remember(*outcome),
+            Fact::Config(config) => self.config = *config,
+            Fact::Forked(fork) => self.forked = Some(fork),
+            Fact::Person(person) => self.people.add(person),
+            Fact::Token(token) => self.give(token),
+            Fact::Revoked(token) => drop(self.tokens.remove(&token)),
+            Fact::Line(_) => {}
+            Fact::Scene(scene) => self.scenes.push(scene),
+            Fact::Note(note) => self.notes.push(note),
+            Fact::Epoch(epoch) => self.epoch = Some(*epoch),
+        }
+    }
+
+    fn push_entry(&mut self, entry: Entry) {
+        let number = self.position();
+        let class = self.classes.push(number, &entry);
+        self.index.push(&Document {
+            class,
+            author: entry.author.id.as_str(),
+            label: &entry.label,
+            text: &entry.text,
+            time: entry.time.unix_ms(),
+            date: &date_words(entry.time.date(&self.clock.timezone)),
+        });
+        self.authored.entry(entry.author.id.clone()).or_default().push(number);
+        self.entry_numbers.insert(entry.id, number);
+        self.class_of.push(class);
+        self.entries.push(entry);
+    }
+
+    fn push_item(&mut self, item: PocketItem) {
+        let Some(&entry) = self.entry_numbers.get(&item.entry) else { return };
+        self.item_numbers.insert(item.id, u32::try_from(self.items.len()).unwrap_or(u32::MAX));
+        self.items.push(Pocketed { item, entry });
+    }
+
+    fn close_bundle(&mut self, commit: BundleCommit) {
+        let first = self.position().saturating_sub(commit.entries);
+        self.bundles.insert(commit.id, Bundle { commit, first });
+    }
+
+    fn give(&mut self, token: Token) {
+        self.secrets.insert(token.secret, token.id);
+        self.tokens.insert(token.id, token);
+    }
+
+    fn remember(&mut self, outcome: Outcome) {
+        if !outcome.leaves_reality_alone() {
+            self.clock = outcome.clock.clone();
+        }
+        self.outcomes.insert(Arc::clone(&outcome.request), Arc::new(outcome));
+    }
+
+    /// How many entries there are.
+    pub fn position(&self) -> u32 {
+        u32::try_from(self.entries.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The world as the viewer may see it now.
+    pub fn view(&self, viewer: Viewer) -> View<'_> {
+        self.view_at(viewer, self.position())
+    }
+
+    /// The world as the viewer could see it when it had `position` entries.
+    pub fn view_at(&self, viewer: Viewer, position: u32) -> View<'_> {
+        View::new(self, viewer, position.min(self.position()))
+    }
+
+    /// How a request ended.
+    pub fn outcome(&self, request: &str) -> Option<&Arc<Outcome>> {
+        self.outcomes.get(request)
+    }
+
+    /// Everything, whoever may see it: for the audit and for verification, never for an answer to a reader.
+    pub fn all_entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The tokens that count, in no order.
+    pub fn tokens(&self) -> impl Iterator<Item = &Token> {
+        self.tokens.values()
+    }
+
+    /// The token of this id.
+    pub fn token(&self, id: TokenId) -> Option<&Token> {
+        self.tokens.get(&id)
+    }
+
+    /// The token whose secret has this hash.
+    pub fn token_of_secret(&self, secret: &[u8; 32]) -> Option<&Token> {
+        self.tokens.get(self.secrets.get(secret)?)
+    }
+
+    /// The attached writer's present life.
+    pub fn epoch(&self) -> Option<&Epoch> {
+        self.epoch.as_ref()
+    }
+
+    /// What an author is called, as it is fixed in an entry.
+    pub fn label_of(&self, class: AuthorClass, id: &str) -> Arc<str> {
+        match class {
+            AuthorClass::Operator => self.config.operator_label.as_str().into(),
+            _ => self.people.get(id).map_or(id, |person| &person.label).into(),
+        }
+    }
+
+    pub(crate) fn entry(&self, number: u32) -> Option<&Entry> {
+        self.entries.get(number as usize)
+    }
+
+    pub(crate) fn class_of(&self, number: u32) -> Option<ClassId> {
+        self.class_of.get(number as usize).copied()
+    }
+
+    pub(crate) fn number_of(&self, id: EntryId) -> Option<u32> {
+        self.entry_numbers.get(&id).copied()
+    }
+
+    /// The entries of an author, ascending, whoever may see them.
+    pub(crate) fn authored_by(&self, id: &str) -> &[u32] {
+        self.authored.get(id).map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn bundle(&self, id: BundleId) -> Option<&Bundle> {
+        self.bundles.get(&id)
+    }
+
+    pub(crate) fn classes(&self) -> &Classes {
+        &self.classes
+    }
+
+    pub(crate) fn index(&self) -> &Index {
+        &self.index
+    }
+
+    pub(crate) fn items(&self) -> &[Pocketed] {
+        &self.items
+    }
+
+    pub(crate) fn item(&self, id: ItemId) -> Option<&Pocketed> {
+        self.items.get(*self.item_numbers.get(&id)? as usize)
+    }
+
+    pub(crate) fn scenes(&self) -> &[Scene] {
+        &self.scenes
+    }
+
+    pub(crate) fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+}

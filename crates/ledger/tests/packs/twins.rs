@@ -1,0 +1,246 @@
+//! Twins: a world, and the same world without what somebody may not see, tell that reader the same bytes.
+
+use serde_json::{Value, json};
+use turnkeep_ledger::audience::Audience;
+use turnkeep_ledger::capsule::{self, Capsule};
+use turnkeep_ledger::config::{Profile, WRITER_TOKENS_MIN};
+use turnkeep_ledger::epoch::{self, Due, Life};
+use turnkeep_ledger::ids::{EntryId, Ids, ItemId};
+use turnkeep_ledger::retrieval::validate_pack;
+use turnkeep_ledger::time::WorldTime;
+use turnkeep_ledger::tools::{self, ToolRequest};
+use turnkeep_ledger::{Viewer, World, can_see, cursor};
+
+use crate::story::{Act, Story, caller, name, question, viewer};
+
+const WORLDS: u64 = 200;
+const PEOPLE: &[&str] = &["PLANNER", "CODER", "REVIEWER", "Ann"];
+const READERS: &[&str] = &["PLANNER", "CODER", "REVIEWER", "Ann", "GEORGE", "PUBLIC", "STRANGER"];
+const WORDS: &[&str] = &[
+    "refund",
+    "fix",
+    "PAY-142",
+    "blocker",
+    "migration",
+    "CODER",
+    "Ann's",
+    "planner",
+    "the",
+    "port",
+    "8443",
+    "mood: 7",
+    "context window",
+    "é😀",
+    "\n",
+    "\"quoted\"",
+    "\u{1}",
+    "smith",
+    "today",
+    "review",
+];
+
+/// Chance with a seed.
+struct Dice(Ids);
+
+impl Dice {
+    fn of(seed: u64) -> Self {
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&seed.to_le_bytes());
+        Self(Ids::from_seed(&bytes))
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        usize::try_from(self.0.draw() % end as u128).unwrap()
+    }
+
+    fn one<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len())]
+    }
+
+    fn some<T: Copy>(&mut self, of: &[T], most: usize) -> Vec<T> {
+        (0..=self.below(most)).map(|_| self.one(of)).collect()
+    }
+
+    fn text(&mut self) -> String {
+        let words = if self.below(30) == 0 { 900 } else { 12 };
+        let canary = format!("k{:032x}", self.0.draw());
+        format!("{} {canary}", self.some(WORDS, words).join(" "))
+    }
+}
+
+/// A random story, of which about a third is private.
+fn story(seed: u64) -> Story {
+    let mut dice = Dice::of(seed);
+    let profile = dice.one(&[Profile::Narrative, Profile::Workspace]);
+    let mut story = Story::new(profile, PEOPLE);
+    story.people[1].aliases = vec!["the smith".to_owned()];
+    story.config.limits.writer_tokens = dice.one(&[WRITER_TOKENS_MIN, 100_000]);
+    let mut said: Vec<EntryId> = Vec::new();
+    let mut items: Vec<ItemId> = Vec::new();
+    for _ in 0..10 + dice.below(50) {
+        match dice.below(10) {
+            0 if !said.is_empty() => {
+                let cited = dice.some(&said, 2);
+                story.scene(&format!("Scene {}", dice.text()), &cited);
+            }
+            1 if !said.is_empty() => {
+                let cited = dice.some(&said, 2);
+                story.note(dice.one(PEOPLE), &format!("Note {}", dice.text()), &cited);
+            }
+            _ => act(&mut story, &mut dice, &mut said, &mut items),
+        }
+    }
+    story
+}
+
+/// One bundle of up to three entries, the last of which may plan something.
+fn act(story: &mut Story, dice: &mut Dice, said: &mut Vec<EntryId>, items: &mut Vec<ItemId>) {
+    story.now = story.now.plus_seconds(i64::try_from(dice.below(2400)).unwrap());
+    let readers: Vec<_> = (0..3).map(|_| dice.some(&READERS[..5], 2)).collect();
+    let lines: Vec<_> = (0..=dice.below(3))
+        .map(|index| {
+            let author = dice.one(&["PLANNER", "CODER", "REVIEWER", "Ann", "GEORGE", "WORLD"]);
+            let private = dice.below(3) == 0 && author != "GEORGE";
+            (author, private.then(|| readers[index].as_slice()), dice.text())
+        })
+        .collect();
+    let lines: Vec<_> =
+        lines.iter().map(|(author, readers, text)| (*author, *readers, text.as_str())).collect();
+    said.extend(story.bundle(&lines[..lines.len().min(3)]).1);
+    if dice.below(3) == 0 {
+        let time = story.now.plus_seconds(i64::try_from(dice.below(7200)).unwrap() - 3600);
+        let supersedes = (!items.is_empty() && dice.below(2) == 0).then(|| dice.one(items));
+        items.push(story.plan(dice.one(&[None, Some(time.as_str())]), supersedes));
+    }
+}
+
+/// The questions that a reader asks.
+fn questions(story: &Story, who: &str, dice: &mut Dice) -> Vec<Value> {
+    let mut asked = Vec::new();
+    for _ in 0..6 {
+        let window = json!({"from": dice.one(&[None, Some(story.config.start.plus_seconds(3000).as_str())]), "to": null});
+        let person = dice.one(&[None, Some("CODER"), Some("GEORGE"), Some("NOBODY")]);
+        let constraints = json!({"limit": 1 + dice.below(30), "person_id": person, "time_window": window});
+        asked.push(question(who, "LEDGER_SEARCH", &dice.some(WORDS, 3).join(" "), constraints));
+    }
+    asked.push(question(who, "LEDGER_SEARCH", "", json!({"limit": 200})));
+    let entries: Vec<String> = story.entries().map(|entry| entry.id.to_string()).collect();
+    let bundles = story.acts.iter().filter_map(|act| match act {
+        Act::Bundle(id, ..) => Some(id.to_string()),
+        Act::Scene(..) | Act::Note(..) => None,
+    });
+    for ids in entries.chunks(100) {
+        asked.push(question(who, "LEDGER_GET", &ids.join(" "), json!({})));
+    }
+    let bundles: Vec<String> = bundles.collect();
+    asked.push(question(who, "LEDGER_GET", &bundles[..bundles.len().min(100)].join(","), json!({})));
+    for person in READERS {
+        asked.push(question(who, "CAPSULE_GET", "", json!({"person_id": person})));
+    }
+    asked.push(question(who, "SCENE_PACK_BUILD", "", json!({})));
+    let mut foreign = question(who, "CAPSULE_GET", "", json!({"person_id": "CODER"}));
+    foreign["requested_by"]["knowledge_view"] = json!("Omniscient");
+    asked.push(foreign);
+    asked
+}
+
+/// Everything that a reader is told when the world has so many entries.
+fn told(world: &World, at: u32, who: &str, asked: &[Value]) -> Vec<String> {
+    let view = world.view_at(viewer(who), at);
+    let mut told: Vec<String> = asked
+        .iter()
+        .map(|body| {
+            let request = ToolRequest::parse(body).unwrap();
+            match tools::answer(world, at, &caller(who), &request, None) {
+                Ok(pack) => pack.to_string(),
+                Err(fault) => fault.to_string(),
+            }
+        })
+        .collect();
+    told.push(cursor::write(&view, view.count()));
+    let mut life = Life::default();
+    for _ in 0..2 {
+        let Due::New(due) = life.due(&view, "r-9") else { panic!("nothing to tell") };
+        epoch::validate(&view, &due.epoch).unwrap();
+        told.push(format!("{} {:?} {}", due.epoch.anchor, due.epoch.rehydration, due.dropped));
+        life.begin(&due);
+        life.exchanged(10_000_000);
+    }
+    told
+}
+
+#[test]
+fn n22_a_reader_is_told_the_same_bytes_by_the_twin_without_what_is_hidden() {
+    for seed in 0..WORLDS {
+        let story = story(seed);
+        let (world, positions) = story.play(|_| true);
+        for who in READERS {
+            let own = viewer(who);
+            let (twin, twin_positions) = story.world_for(&own);
+            let mut dice = Dice::of(seed + 1_000_000);
+            let asked = questions(&story, who, &mut dice);
+            let then = dice.below(positions.len());
+            for act in [positions.len() - 1, then] {
+                let ours = told(&world, positions[act], who, &asked);
+                let theirs = told(&twin, twin_positions[act], who, &asked);
+                assert_eq!(ours, theirs, "seed {seed}, reader {who}, act {act}");
+                no_canary(&story, &own, &ours, seed);
+            }
+        }
+    }
+}
+
+/// No token of a hidden entry is in anything that was told.
+fn no_canary(story: &Story, reader: &Viewer, told: &[String], seed: u64) {
+    let hidden = story.entries().filter(|entry| !can_see(reader, &Audience::of(entry)));
+    for entry in hidden {
+        let canary = entry.text.rsplit(' ').next().unwrap();
+        assert!(canary.len() > 24 && told.iter().all(|told| !told.contains(canary)), "seed {seed}");
+    }
+}
+
+#[test]
+fn every_excerpt_is_the_text_at_its_range() {
+    let mut checked = 0;
+    for seed in 0..WORLDS / 4 {
+        let story = story(seed);
+        let world = story.world();
+        for who in READERS {
+            let view = world.view(viewer(who));
+            for body in questions(&story, who, &mut Dice::of(seed)) {
+                let request = ToolRequest::parse(&body).unwrap();
+                let Ok(pack) = tools::answer(&world, world.position(), &caller(who), &request, None) else {
+                    continue;
+                };
+                if pack.get("results").is_some() {
+                    validate_pack(&view, &pack).unwrap_or_else(|fault| panic!("seed {seed}: {fault}"));
+                }
+                for result in pack["results"].as_array().into_iter().flatten() {
+                    let entry = view.entry(result["entry_id"].as_str().unwrap().parse().unwrap()).unwrap();
+                    let bound =
+                        |index: usize| usize::try_from(result["range"][index].as_u64().unwrap()).unwrap();
+                    assert_eq!(result["verbatim_excerpt"], entry.text[bound(0)..bound(1)], "seed {seed}");
+                    checked += 1;
+                }
+            }
+            for person in READERS {
+                let pack = Capsule::of(&view, person).pack();
+                capsule::validate(&view, &pack).unwrap_or_else(|fault| panic!("seed {seed}: {fault}"));
+            }
+        }
+    }
+    assert!(checked > 10_000, "{checked}");
+}
+
+#[test]
+fn the_stories_have_secrets() {
+    let hidden = |seed| {
+        let story = story(seed);
+        let coder = viewer("CODER");
+        let hidden = story.entries().filter(|entry| !can_see(&coder, &Audience::of(entry))).count();
+        (hidden, story.entries().count())
+    };
+    let (hidden, all) = (0..WORLDS).map(hidden).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    assert!(hidden * 10 > all, "{hidden} of {all}");
+    assert!(name("CODER").may_be_a_person() && WorldTime::parse("2026-11-15T09:00:00Z").is_some());
+}

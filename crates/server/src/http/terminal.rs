@@ -1,0 +1,146 @@
+//! `GET /ws?session=S`: a shared terminal over a WebSocket, for the owner, on a loopback listener only.
+//!
+//! A text message `{"type":"screen","cols":C,"rows":R,"repaint":B}` says the terminal's size, and whether the
+//! binary message after it paints the whole screen; it comes before each repaint and each change of size.
+//! Binary messages are the terminal's bytes. What the peer sends is read and ignored. A session that cannot
+//! be watched, or has gone, closes the socket with a code and the broker's word for it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::response::Response;
+use serde_json::json;
+use tokio::time::{Instant, sleep_until, timeout};
+use turnkeep_types::broker::{Paint, Reason, Shown};
+use turnkeep_wire::ErrorCode;
+
+use super::extract::Query;
+use super::query::WatchQuery;
+use crate::broker::{Seen, Terminals, Watch};
+use crate::error::ApiError;
+use crate::shared::Shared;
+
+/// What a peer may send at once, though nobody wants it.
+const MESSAGE_BYTES_MAX: usize = 64 << 10;
+/// How long a peer may take to answer a close.
+const CLOSE_PAUSE: Duration = Duration::from_secs(1);
+/// Close codes of ours, after the HTTP status that says the same.
+const CLOSE_NOT_SHARED: u16 = 4403;
+const CLOSE_NOT_FOUND: u16 = 4404;
+const CLOSE_GONE: u16 = 4410;
+const CLOSE_BUSY: u16 = 4429;
+
+/// Shows a terminal.
+pub(crate) async fn watch(
+    State(shared): State<Arc<Shared>>,
+    Query(query): Query<WatchQuery>,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Result<Response, ApiError> {
+    let terminals = terminals(&shared)?;
+    let session = query.session.ok_or_else(|| ApiError::bad_request("`session` is missing"))?;
+    let upgrade = upgrade.map_err(|rejection| ApiError::bad_request(rejection.body_text()))?;
+    let place = shared.connections.enter();
+    let place =
+        place.ok_or_else(|| ApiError::new(ErrorCode::Unavailable, "too many connections are open"))?;
+    let upgrade = upgrade.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(MESSAGE_BYTES_MAX);
+    Ok(upgrade.on_upgrade(async move |socket| {
+        let show = Show { socket, shared: Arc::clone(&shared), size: None };
+        shared.spawn(async move {
+            show.run(&terminals, &session).await;
+            drop(place);
+        });
+    }))
+}
+
+fn terminals(shared: &Shared) -> Result<Terminals, ApiError> {
+    let missing = |why: &str| ApiError::new(ErrorCode::NotFound, why);
+    if !shared.http_addr.ip().is_loopback() {
+        return Err(missing("terminals are shown only on a loopback listener"));
+    }
+    let terminals = shared.terminals.get().cloned();
+    terminals.ok_or_else(|| missing("no broker runs in this server, so there are no terminals"))
+}
+
+/// One socket that shows one terminal.
+struct Show {
+    socket: WebSocket,
+    shared: Arc<Shared>,
+    /// The size that the peer was told.
+    size: Option<(u16, u16)>,
+}
+
+impl Show {
+    async fn run(mut self, terminals: &Terminals, session: &str) {
+        let (code, reason) = match terminals.watch(session) {
+            Ok(watch) => match self.follow(&watch).await {
+                Some(close) => close,
+                None => return,
+            },
+            Err(refusal) => (close_code_for(refusal.reason), refusal.reason.word()),
+        };
+        self.close(code, reason).await;
+    }
+
+    /// Shows until something ends it; says how to close, if there is still a peer to hear it.
+    async fn follow(&mut self, watch: &Watch) -> Option<(u16, &'static str)> {
+        let stopping = self.shared.stopping.clone();
+        let period = self.shared.config.timeouts.sse_ping;
+        let mut ping_at = Instant::now() + period;
+        loop {
+            tokio::select! {
+                () = stopping.cancelled() => return Some((close_code::AWAY, "the server stops")),
+                seen = watch.next() => match seen {
+                    Seen::Shown(shown) => self.show(&shown).await.ok()?,
+                    Seen::Ended => return Some((CLOSE_GONE, Reason::SessionDisconnected.word())),
+                },
+                came = self.socket.recv() => match came {
+                    Some(Ok(Message::Close(_)) | Err(_)) | None => return None,
+                    Some(Ok(_)) => {}
+                },
+                () = sleep_until(ping_at) => {
+                    ping_at = Instant::now() + period;
+                    self.socket.send(Message::Ping(bytes::Bytes::new())).await.ok()?;
+                }
+            }
+        }
+    }
+
+    async fn show(&mut self, shown: &Shown) -> Result<(), axum::Error> {
+        let size = (shown.cols, shown.rows);
+        let repaint = shown.paint != Paint::Bytes;
+        if repaint || self.size != Some(size) {
+            self.size = Some(size);
+            let head = json!({ "type": "screen", "cols": size.0, "rows": size.1, "repaint": repaint });
+            self.socket.send(Message::Text(head.to_string().into())).await?;
+        }
+        if !shown.content.is_empty() {
+            self.socket.send(Message::Binary(shown.content.clone())).await?;
+        }
+        Ok(())
+    }
+
+    /// Says why, and waits a moment for the peer to hear it.
+    async fn close(mut self, code: u16, reason: &'static str) {
+        let frame = CloseFrame { code, reason: reason.into() };
+        if self.socket.send(Message::Close(Some(frame))).await.is_err() {
+            return;
+        }
+        let answered = async { while let Some(Ok(_)) = self.socket.recv().await {} };
+        if timeout(CLOSE_PAUSE, answered).await.is_err() {
+            tracing::debug!("a watcher did not answer the close");
+        }
+    }
+}
+
+fn close_code_for(reason: Reason) -> u16 {
+    match reason {
+        Reason::NotShared => CLOSE_NOT_SHARED,
+        Reason::SessionNotFound => CLOSE_NOT_FOUND,
+        Reason::SessionDisconnected => CLOSE_GONE,
+        Reason::Busy => CLOSE_BUSY,
+        _ => close_code::ERROR,
+    }
+}

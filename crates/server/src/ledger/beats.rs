@@ -1,0 +1,192 @@
+//! A request of a world, from its envelope to its answer.
+//!
+//! The order is: rights, then the id, then the decision, then the log. What is refused before the log
+//! leaves no trace and its id stays free.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use turnkeep_ledger::acceptance::Actor;
+use turnkeep_ledger::beat::{self, Beat, Offer};
+use turnkeep_ledger::envelope::{self, Envelope, Kind};
+use turnkeep_ledger::fact::Door;
+use turnkeep_ledger::outcome::{self, Gate};
+use turnkeep_ledger::projection;
+use turnkeep_ledger::{Code, Fault, Grant, Principal, Sight};
+use turnkeep_store::Refusal;
+
+use super::Answer;
+use super::error::LedgerError;
+use super::in_flight::{Entry, Pass};
+use super::room::Room;
+
+/// How long the same request waits for itself.
+const WAIT_FOR_ITSELF: Duration = Duration::from_secs(30);
+/// How often a beat is decided again when somebody wrote past us.
+const DECISIONS_MAX: usize = 8;
+
+/// A request as it came.
+struct Request {
+    principal: Principal,
+    door: Door,
+    envelope: Envelope,
+    bundle: Option<Value>,
+    expected_cursor: Option<String>,
+    fingerprint: [u8; 32],
+}
+
+impl Room {
+    /// Answers an invocation: the world's own writer is asked, if it has one.
+    pub(crate) async fn invoke(
+        self: &Arc<Self>,
+        who: &Principal,
+        body: Value,
+    ) -> Result<Answer, LedgerError> {
+        let envelope = self.read(|world| Envelope::parse(&body, &world.config, &world.people))?;
+        check_speaker(who, &envelope)?;
+        if envelope.kind == Kind::NoOp {
+            return self.look(who, &envelope);
+        }
+        if *who != Principal::Owner {
+            let message = "a BEAT by invocation is the operator's: bring your own bundle to …/beats";
+            return Err(Fault::new(Code::Forbidden, "mode.kind", message).into());
+        }
+        let fingerprint = envelope::fingerprint(&body, None);
+        let (principal, door) = (who.clone(), Door::Invocation);
+        self.answer(Request { principal, door, envelope, bundle: None, expected_cursor: None, fingerprint })
+            .await
+    }
+
+    /// Answers a beat that brings its own bundle.
+    pub(crate) async fn beat(
+        self: &Arc<Self>,
+        who: &Principal,
+        envelope: Value,
+        bundle: Value,
+        expected_cursor: Option<String>,
+    ) -> Result<Answer, LedgerError> {
+        let fingerprint = envelope::fingerprint(&envelope, Some(&bundle));
+        let envelope = self.read(|world| Envelope::parse(&envelope, &world.config, &world.people))?;
+        check_speaker(who, &envelope)?;
+        if matches!(who, Principal::Person { write: false, .. }) {
+            return Err(Fault::new(Code::Forbidden, "", "this token may read, not write").into());
+        }
+        if envelope.kind == Kind::NoOp {
+            return Err(Fault::new(Code::EnvelopeInvalid, "envelope.mode.kind", "must be BEAT here").into());
+        }
+        let (principal, door, bundle) = (who.clone(), Door::Beat, Some(bundle));
+        self.answer(Request { principal, door, envelope, bundle, expected_cursor, fingerprint }).await
+    }
+
+    fn look(&self, who: &Principal, envelope: &Envelope) -> Result<Answer, LedgerError> {
+        let cursor = envelope.cursor.as_deref();
+        let limit = projection::PAGE_ENTRIES_MAX;
+        let page = self
+            .read(|world| projection::read(&world.view(who.viewer()), &envelope.request_id, cursor, limit))?;
+        let body = page.value.to_string().into();
+        Ok(Answer { rejected: false, body, replayed: false, input_ignored: envelope.speaks_as_operator() })
+    }
+
+    async fn answer(self: &Arc<Self>, request: Request) -> Result<Answer, LedgerError> {
+        let give_up = tokio::time::Instant::now() + WAIT_FOR_ITSELF;
+        loop {
+            if let Some(answer) = self.answered_before(&request)? {
+                return Ok(answer);
+            }
+            match self.flights.enter(
+                &request.principal,
+                &request.envelope.request_id,
+                &request.fingerprint,
+            )? {
+                Entry::Ours(pass) => {
+                    let room = Arc::clone(self);
+                    return self.keeper.finish(async move { room.carry_out(request, pass).await }).await?;
+                }
+                Entry::Wait(mut done) => {
+                    // The channel never carries a word: it closes when the other one ends.
+                    let ended =
+                        tokio::time::timeout_at(give_up, async { while done.changed().await.is_ok() {} });
+                    ended.await.map_err(|_| in_progress())?;
+                }
+            }
+        }
+    }
+
+    fn answered_before(&self, request: &Request) -> Result<Option<Answer>, LedgerError> {
+        let Request { principal, envelope, bundle, fingerprint, .. } = request;
+        self.read(|world| {
+            let Gate::Again(earlier) = outcome::gate(world, principal, &envelope.request_id, fingerprint)?
+            else {
+                return Ok(None);
+            };
+            let body = outcome::replay(world, &earlier, bundle.as_ref())?;
+            let rejected = earlier.rejection.is_some() && earlier.door == Door::Beat;
+            Ok(Some(Answer { rejected, body, replayed: true, input_ignored: false }))
+        })
+    }
+
+    async fn carry_out(&self, request: Request, _pass: Pass) -> Result<Answer, LedgerError> {
+        for _ in 0..DECISIONS_MAX {
+            let mut pen = self.pen().await;
+            // The one that we waited for may have been this very request.
+            if let Some(answer) = self.answered_before(&request)? {
+                return Ok(answer);
+            }
+            let decision =
+                self.read(|world| beat::decide(world, &as_beat(&request, self.now()), &mut self.ids()))?;
+            match self.commit(&mut pen, decision.facts).await {
+                Ok(()) => {
+                    let (rejected, body) = (decision.rejected, decision.response);
+                    return Ok(Answer { rejected, body, replayed: false, input_ignored: false });
+                }
+                Err(LedgerError::Refusal(Refusal::HeadMoved { .. })) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(LedgerError::Abandoned("the world's context is written to by somebody else".to_owned()))
+    }
+}
+
+fn as_beat(request: &Request, now: turnkeep_types::Timestamp) -> Beat<'_> {
+    let grant = Grant::of(&request.principal);
+    let offer = request.bundle.as_ref().map(|bundle| Offer {
+        bundle,
+        actor: match &grant {
+            Grant::Person(_) => Actor::Exactly(person(&request.principal)),
+            Grant::Everyone | Grant::These(_) => Actor::AnyName,
+        },
+        sight: Sight::Viewer(request.principal.viewer()),
+        may_set_scene: request.principal == Principal::Owner,
+        grant,
+    });
+    Beat {
+        principal: &request.principal,
+        door: request.door,
+        envelope: &request.envelope,
+        fingerprint: request.fingerprint,
+        offer,
+        expected_cursor: request.expected_cursor.as_deref(),
+        now,
+    }
+}
+
+fn person(principal: &Principal) -> &str {
+    match principal {
+        Principal::Owner => "",
+        Principal::Person { id, .. } => id.as_str(),
+    }
+}
+
+/// Only the operator speaks as the operator.
+fn check_speaker(who: &Principal, envelope: &Envelope) -> Result<(), Fault> {
+    if *who == Principal::Owner || !envelope.speaks_as_operator() {
+        return Ok(());
+    }
+    let path = if envelope.declares() { "declared_overrides" } else { "operator.input_text" };
+    Err(Fault::new(Code::OperatorForbidden, path, "is the operator's: leave it out"))
+}
+
+fn in_progress() -> Fault {
+    Fault::new(Code::InProgress, "request_id", "this very request still runs: ask again")
+}

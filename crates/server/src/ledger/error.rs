@@ -1,0 +1,22 @@
+//! Why a request of a world failed.
+
+use turnkeep_ledger::Fault;
+use turnkeep_ledger::log::LoadError;
+use turnkeep_store::Refusal;
+
+/// Why a request of a world failed.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum LedgerError {
+    /// The ledger says no.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+    /// The store cannot take it; nothing was written.
+    #[error(transparent)]
+    Refusal(#[from] Refusal),
+    /// The world cannot be read.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// A task of ours ended early.
+    #[error("the request was abandoned: {0}")]
+    Abandoned(String),
+}

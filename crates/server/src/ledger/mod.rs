@@ -1,0 +1,30 @@
+//! The ledger's shell: worlds held in memory, each a view of its contexts in the store.
+//!
+//! What a world is and what a beat does is decided in the ledger crate; here it is made durable, in one
+//! append, and only then taken over. Commits of one world are serial; worlds do not wait for each other
+//! and share the log's group commit. A request that its caller gives up is carried out all the same.
+
+mod beats;
+mod error;
+mod in_flight;
+mod room;
+mod worlds;
+
+pub(crate) use error::LedgerError;
+pub(crate) use room::Room;
+pub(crate) use worlds::Worlds;
+
+use bytes::Bytes;
+
+/// What a request of a world is answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// Whether a bundle was rejected.
+    pub(crate) rejected: bool,
+    /// The JSON.
+    pub(crate) body: Bytes,
+    /// Whether an earlier request did it.
+    pub(crate) replayed: bool,
+    /// Whether the request said something that was not listened to.
+    pub(crate) input_ignored: bool,
+}

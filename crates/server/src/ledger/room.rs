@@ -1,0 +1,177 @@
+//! One world: its state for readers, and the one place from which it is written.
+//!
+//! Readers hold a read lock for as long as an answer takes; the writer takes the write lock only to take
+//! facts over that are durable. The world `default` has no contexts until it is first written to.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use tokio::sync::{Mutex, MutexGuard, watch};
+use turnkeep_ledger::World;
+use turnkeep_ledger::fact::Fact;
+use turnkeep_ledger::ids::{Ids, Name};
+use turnkeep_ledger::log::{self, Place};
+use turnkeep_ledger::record;
+use turnkeep_store::{Command, Outcome, Refusal};
+use turnkeep_types::{ContextId, Timestamp, TurnId};
+
+use super::error::LedgerError;
+use super::in_flight::InFlight;
+use super::worlds::Keeper;
+
+/// A world.
+pub(crate) struct Room {
+    name: Name,
+    world: RwLock<World>,
+    place: Mutex<Option<Place>>,
+    changed: watch::Sender<u32>,
+    pub(super) flights: Arc<InFlight>,
+    pub(super) keeper: Arc<Keeper>,
+}
+
+/// The right to write, one at a time.
+pub(super) struct Pen<'a>(MutexGuard<'a, Option<Place>>);
+
+impl Room {
+    /// A world as it was read from its contexts, or one that has none yet.
+    pub(super) fn new(world: World, place: Option<Place>, keeper: Arc<Keeper>) -> Arc<Self> {
+        let (changed, _) = watch::channel(world.position());
+        Arc::new(Self {
+            name: world.config.world.clone(),
+            world: RwLock::new(world),
+            place: Mutex::new(place),
+            changed,
+            flights: Arc::default(),
+            keeper,
+        })
+    }
+
+    /// The world's name.
+    pub(crate) fn name(&self) -> &Name {
+        &self.name
+    }
+
+    /// Reads the world; the writer waits meanwhile, so keep it short.
+    pub(crate) fn read<T>(&self, look: impl FnOnce(&World) -> T) -> T {
+        look(&self.world.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Word of every commit: how many entries there are.
+    pub(crate) fn changed(&self) -> watch::Receiver<u32> {
+        self.changed.subscribe()
+    }
+
+    /// The server's clock.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.keeper.clock.now()
+    }
+
+    /// New random ids.
+    pub(super) fn ids(&self) -> Ids {
+        self.keeper.ids()
+    }
+
+    /// Records facts that need no decision: configuration, people, tokens, lines of audit.
+    pub(crate) async fn record(self: &Arc<Self>, facts: Vec<Fact>) -> Result<(), LedgerError> {
+        let room = Arc::clone(self);
+        let work = async move {
+            let mut pen = room.pen().await;
+            room.commit(&mut pen, facts).await
+        };
+        self.keeper.finish(work).await?
+    }
+
+    /// Waits for the right to write.
+    pub(super) async fn pen(&self) -> Pen<'_> {
+        Pen(self.place.lock().await)
+    }
+
+    /// Makes facts durable in one append and takes them over. On any error nothing was written.
+    ///
+    /// Runs in a task of its own: a caller that goes away must not keep what is durable out of the world.
+    pub(super) async fn commit(&self, pen: &mut Pen<'_>, facts: Vec<Fact>) -> Result<(), LedgerError> {
+        if pen.0.is_none() {
+            let place = self.found(None).await?;
+            place.contexts().into_iter().for_each(|context| self.keeper.own(context, &self.name));
+            *pen.0 = Some(place);
+        }
+        let Some(place) = pen.0.as_mut() else { return Ok(()) };
+        let Some(command) = place.append(&facts) else { return Ok(()) };
+        match self.keeper.store.run(command).await {
+            Ok(Outcome::Appended(appended)) => place.advance(&appended),
+            Ok(other) => return Err(LedgerError::Abandoned(format!("an append ended as {other:?}"))),
+            Err(Refusal::HeadMoved { context, expected, actual }) => {
+                self.catch_up(place)?;
+                return Err(Refusal::HeadMoved { context, expected, actual }.into());
+            }
+            Err(refusal) => return Err(refusal.into()),
+        }
+        self.take_over(facts);
+        Ok(())
+    }
+
+    fn take_over(&self, facts: Vec<Fact>) {
+        let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);
+        facts.into_iter().for_each(|fact| world.apply(fact));
+        let position = world.position();
+        drop(world);
+        self.changed.send_replace(position);
+    }
+
+    /// Somebody else wrote to the world's contexts: reads what is there.
+    fn catch_up(&self, place: &mut Place) -> Result<(), LedgerError> {
+        let mut facts = Vec::new();
+        place.catch_up(self.keeper.store.store(), |_, fact| facts.push(fact))?;
+        self.take_over(facts);
+        Ok(())
+    }
+
+    /// Makes the world's contexts and records its beginning. Repeatable after a crash in between.
+    pub(super) async fn found(&self, base: Option<TurnId>) -> Result<Place, LedgerError> {
+        self.keeper.publish().await?;
+        let mut contexts: Vec<ContextId> = Vec::with_capacity(3);
+        for command in log::create_contexts(&self.name, base) {
+            match self.keeper.store.run(command).await? {
+                Outcome::Created(created) => contexts.push(created.context),
+                other => return Err(LedgerError::Abandoned(format!("a creation ended as {other:?}"))),
+            }
+        }
+        let contexts: [ContextId; 3] =
+            contexts.try_into().map_err(|_| LedgerError::Abandoned("a context is missing".to_owned()))?;
+        let mut place = Place::new(contexts);
+        let beginning = self.read(|world| {
+            let people = world.people.iter().cloned().map(Fact::Person);
+            let fork = world.forked.clone().map(Fact::Forked);
+            [Fact::Config(Box::new(world.config.clone()))]
+                .into_iter()
+                .chain(fork)
+                .chain(people)
+                .collect::<Vec<_>>()
+        });
+        let Some(command) = place.append(&beginning) else { return Ok(place) };
+        match self.keeper.store.run(command).await? {
+            Outcome::Appended(appended) => place.advance(&appended),
+            other => return Err(LedgerError::Abandoned(format!("an append ended as {other:?}"))),
+        }
+        // A fork begins with its origin's past, which the caller has taken over already.
+        place.skip(self.keeper.store.store())?;
+        Ok(place)
+    }
+
+    /// Makes the contexts of a new world, whose reality begins with `base`.
+    pub(super) async fn settle(&self, base: Option<TurnId>) -> Result<(), LedgerError> {
+        let mut pen = self.pen().await;
+        *pen.0 = Some(self.found(base).await?);
+        Ok(())
+    }
+
+    /// Publishes the types of the ledger's records.
+    pub(super) fn bundle() -> Command {
+        let json = bytes::Bytes::from_static(record::BUNDLE.as_bytes());
+        Command::PutBundle { id: record::BUNDLE_ID.to_owned(), json }
+    }
+
+    /// The contexts that the world has, if it has any.
+    pub(crate) async fn contexts(&self) -> Option<[ContextId; 3]> {
+        self.place.lock().await.as_ref().map(Place::contexts)
+    }
+}
