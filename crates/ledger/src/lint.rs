@@ -4,6 +4,8 @@
 //! recorded without its words, and the mechanical text, or no note, stands instead; the bundle that brought
 //! it is unaffected.
 
+use crate::search::Mention;
+
 /// What does not belong into offered prose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lint {
@@ -117,7 +119,7 @@ fn has_tag(text: &str) -> bool {
 }
 
 fn has_machinery(text: &str) -> bool {
-    MACHINERY.iter().any(|words| crate::search::mention(text, words).is_some())
+    MACHINERY.iter().any(|words| Mention::of(words).find(text).is_some())
 }
 
 #[cfg(test)]

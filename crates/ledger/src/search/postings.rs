@@ -118,6 +118,19 @@ impl List {
         (skipped, Postings { bytes: &long.bytes[mark.offset..], last: mark.before })
     }
 
+    /// The last entries before `at` that have the term, at most so many, in order.
+    pub(super) fn last_before(&self, at: u32, count: u32) -> impl Iterator<Item = u32> {
+        let end = self.len_before(at);
+        let start = end.saturating_sub(count);
+        let marks = if let Bytes::Long(long) = &self.bytes { &long.marks[..] } else { &[] };
+        let block = (start / BLOCK).min(u32::try_from(marks.len()).unwrap_or(u32::MAX));
+        let mark = block.checked_sub(1).and_then(|index| marks.get(index as usize));
+        let (offset, last) = mark.map_or((0, 0), |mark| (mark.offset, mark.before));
+        let postings = Postings { bytes: &self.bytes()[offset..], last };
+        let (skipped, taken) = (start - block * BLOCK, end - start);
+        postings.skip(skipped as usize).take(taken as usize).map(|posting| posting.entry)
+    }
+
     /// All postings, in order.
     pub(super) fn iter(&self) -> Postings<'_> {
         Postings { bytes: self.bytes(), last: 0 }
@@ -263,6 +276,24 @@ mod tests {
             list.push(Posting { entry, count: if entry % 3 == 0 { 7 } else { 1 } });
         }
         list
+    }
+
+    #[test]
+    fn the_last_before_a_position_are_the_end_of_what_is_before_it() {
+        for step in [1, 3, 1000] {
+            for len in [0, 1, 5, 127, 128, 129, 256, 1000] {
+                let numbers: Vec<u32> = (0..len).map(|index| 5 + index * step).collect();
+                let list = list(numbers.iter().copied());
+                for at in [0, 5, 6, 5 + 64 * step, 5 + 128 * step, 5 + 300 * step, u32::MAX] {
+                    let before = numbers.partition_point(|number| *number < at);
+                    for count in [0, 1, 2, 127, 128, 500, u32::MAX] {
+                        let start = before.saturating_sub(count as usize);
+                        let found: Vec<u32> = list.last_before(at, count).collect();
+                        assert_eq!(found, numbers[start..before], "{step} {len} {at} {count}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

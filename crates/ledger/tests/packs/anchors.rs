@@ -80,7 +80,9 @@ fn what_is_no_anchor_is_refused() {
 /// Plays the story again with what was recorded for the writer, and asks what it is to be told.
 fn due(story: &Story, recorded: &[Fact], life: &Life) -> Due {
     let mut world = story.world();
-    recorded.iter().for_each(|fact| world.apply(fact.clone()));
+    for fact in recorded {
+        world.apply(fact.clone());
+    }
     life.due(&world.view(viewer("PUBLIC")), "r-1")
 }
 

@@ -1,5 +1,7 @@
 //! What readers are told: evidence, capsules, anchors and rehydrations of worlds that are made up here.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
 mod anchors;
 mod capsules;
 mod evidence;

@@ -53,21 +53,23 @@ fn p14_the_count_alone_decides_and_only_at_the_threshold() {
 fn p14_a_rehydration_fits_into_half_of_the_smallest_limit_whatever_was_written() {
     let texts = ["x", "é", "😀", "\u{1}", "\"\\", "a \n", "CODER "];
     let requests = ["r".to_owned(), "😀".repeat(200), "\"".repeat(200)];
-    for text in texts {
+    for (text, bytes) in texts.iter().flat_map(|text| [1 << 20, 400, 40].map(|bytes| (text, bytes))) {
         let mut story = Story::team();
         story.config.limits.writer_tokens = WRITER_TOKENS_MIN;
-        for _ in 0..3 {
-            for author in ["GEORGE", "PLANNER", "CODER", "REVIEWER", "WORLD"] {
-                story.say(author, &text.repeat((1 << 20) / text.len()));
-                story.plan(None, None);
-                story.say(author, text);
-            }
+        for author in ["GEORGE", "PLANNER", "CODER", "REVIEWER", "WORLD"]
+            .iter()
+            .cycle()
+            .take(if bytes > 400 { 5 } else { 200 })
+        {
+            story.say(author, &text.repeat(bytes / text.len()));
+            story.plan(None, None);
+            story.say(author, text);
         }
         let world = story.world();
         for request in &requests {
             let (new, anchor, pack) = rehydrated(&world, "PUBLIC", request);
             let bytes = new.epoch.anchor.len() + new.epoch.rehydration.as_ref().unwrap().len();
-            assert!(bytes <= 4096 * 3 / 2, "{bytes} bytes for {text:?}");
+            assert!(bytes <= 4096 * 3 / 2, "{bytes} bytes of {text:?}");
             for words in [&anchor["text"], &pack["text"], &pack["physical_continuity_replay"]] {
                 assert!(!words.as_str().unwrap().is_empty(), "{text:?}");
             }

@@ -140,11 +140,15 @@ impl Story {
     /// The world of the entries that stay, and its position after each act.
     pub(crate) fn play(&self, stays: impl Fn(&Entry) -> bool) -> (World, Vec<u32>) {
         let mut world = World::new(self.config.clone());
-        self.people.iter().for_each(|person| world.apply(Fact::Person(person.clone())));
+        for person in &self.people {
+            world.apply(Fact::Person(person.clone()));
+        }
         let gone: Vec<EntryId> = self.entries().filter(|entry| !stays(entry)).map(|entry| entry.id).collect();
         let mut positions = Vec::new();
         for act in &self.acts {
-            facts(act, &gone, &world).into_iter().for_each(|fact| world.apply(fact));
+            for fact in facts(act, &gone, &world) {
+                world.apply(fact);
+            }
             positions.push(world.position());
         }
         world.apply(Fact::Time(TimeDeclaration {
@@ -203,12 +207,14 @@ pub(crate) fn caller(identity: &str) -> Caller {
 
 /// A question of somebody with its own view.
 pub(crate) fn question(who: &str, tool: &str, query: &str, constraints: Value) -> Value {
-    json!({
+    let mut body = json!({
         "tool_request_id": "t-1",
         "request_id": "r-1",
         "requested_by": { "engine": "ENGINE_9_LLM_WRITER", "actor": who, "knowledge_view": who },
-        "tool": { "name": tool, "query_text": query, "constraints": constraints },
-    })
+        "tool": { "name": tool, "query_text": query },
+    });
+    body["tool"]["constraints"] = constraints;
+    body
 }
 
 /// The answer that somebody gets now.

@@ -7,11 +7,10 @@ use turnkeep_ledger::config::{Profile, WRITER_TOKENS_MIN};
 use turnkeep_ledger::epoch::{self, Due, Life};
 use turnkeep_ledger::ids::{EntryId, Ids, ItemId};
 use turnkeep_ledger::retrieval::validate_pack;
-use turnkeep_ledger::time::WorldTime;
 use turnkeep_ledger::tools::{self, ToolRequest};
 use turnkeep_ledger::{Viewer, World, can_see, cursor};
 
-use crate::story::{Act, Story, caller, name, question, viewer};
+use crate::story::{Act, Story, caller, question, viewer};
 
 const WORLDS: u64 = 200;
 const PEOPLE: &[&str] = &["PLANNER", "CODER", "REVIEWER", "Ann"];
@@ -179,8 +178,9 @@ fn n22_a_reader_is_told_the_same_bytes_by_the_twin_without_what_is_hidden() {
             let (twin, twin_positions) = story.world_for(&own);
             let mut dice = Dice::of(seed + 1_000_000);
             let asked = questions(&story, who, &mut dice);
-            let then = dice.below(positions.len());
-            for act in [positions.len() - 1, then] {
+            // At the end, and for some readers also at an earlier act.
+            let earlier = (dice.below(3) == 0).then(|| dice.below(positions.len()));
+            for act in [positions.len() - 1].into_iter().chain(earlier) {
                 let ours = told(&world, positions[act], who, &asked);
                 let theirs = told(&twin, twin_positions[act], who, &asked);
                 assert_eq!(ours, theirs, "seed {seed}, reader {who}, act {act}");
@@ -242,5 +242,4 @@ fn the_stories_have_secrets() {
     };
     let (hidden, all) = (0..WORLDS).map(hidden).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     assert!(hidden * 10 > all, "{hidden} of {all}");
-    assert!(name("CODER").may_be_a_person() && WorldTime::parse("2026-11-15T09:00:00Z").is_some());
 }

@@ -21,6 +21,8 @@ pub(super) const HOOK_PAUSE: Duration = Duration::from_millis(500);
 pub(super) const HOOK_LOOK: Duration = Duration::from_millis(10);
 /// Messages that are kept for the turn to come.
 const MESSAGES_MAX: usize = 8;
+/// Letters of its first piece that a doubled message may leave out the second time.
+const DOUBLED_SHIFT_MAX: usize = 256;
 /// Longest message that is believed.
 const MESSAGE_BYTES_MAX: usize = 4 << 20;
 
@@ -147,7 +149,11 @@ impl Messages {
     /// The text with its end as the program itself gave it, if a message fits.
     pub(super) fn exact(&self, text: &str) -> Option<String> {
         let mut messages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let exact = messages.iter().find_map(|message| with_exact_end(text, message))?;
+        let exact = messages.iter().find_map(|message| {
+            let once = with_exact_end(text, message);
+            once.or_else(|| with_exact_end(text, undoubled(message)?))
+        });
+        let exact = exact?;
         messages.clear();
         Some(exact)
     }
@@ -155,6 +161,22 @@ impl Messages {
 
 fn letters(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).collect()
+}
+
+/// The first part of a message whose second part says the end of it again: gemini hands over what it
+/// received, and then the pieces in which it came.
+fn undoubled(message: &str) -> Option<&str> {
+    let places: Vec<(usize, char)> = message.char_indices().filter(|(_, c)| c.is_alphanumeric()).collect();
+    let said: Vec<char> = places.iter().map(|(_, c)| *c).collect();
+    let half = said.len().div_ceil(2);
+    let is_again = |at: &usize| {
+        let (first, again) = said.split_at(*at);
+        !again.is_empty() && first.ends_with(again)
+    };
+    let at = (half..(half + DOUBLED_SHIFT_MAX).min(said.len())).find(is_again)?;
+    message
+        .get(..places.get(at)?.0)
+        .map(|first| first.trim_end_matches(|c: char| c.is_whitespace() || "*`-_#>".contains(c)))
 }
 
 /// Replaces the last lines of a text by a message with the same letters and digits.
@@ -203,6 +225,17 @@ mod tests {
         check("not Done", "Done", None);
         check("", "", None);
         check("x", "", None);
+    }
+
+    #[test]
+    fn a_message_that_says_its_end_again_counts_once() {
+        let doubled = "The colours:\n\n- **Red**\n- **Blue**\n\nMixed: `x`. colours:\n \n -  **Red**\n -  **Blue**\n \n Mixed:  `x`. ";
+        let messages = Messages::default();
+        messages.add(doubled.to_owned());
+        let exact = messages.exact("The colours:\n\n- Red\n- Blue\n\nMixed: x.");
+        assert_eq!(exact.as_deref(), Some("The colours:\n\n- **Red**\n- **Blue**\n\nMixed: `x`."));
+        messages.add("ha ha".to_owned());
+        assert_eq!(messages.exact("ha ha").as_deref(), Some("ha ha"));
     }
 
     #[test]

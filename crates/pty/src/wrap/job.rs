@@ -19,7 +19,7 @@ impl Pump {
         }
     }
 
-    fn on_signal(&mut self, signal: Signal) {
+    pub(super) fn on_signal(&mut self, signal: Signal) {
         match signal {
             Signal::WINCH => self.resize(),
             Signal::CONT => self.resume(),

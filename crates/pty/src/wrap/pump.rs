@@ -342,7 +342,11 @@ impl Pump {
             ];
             let polled = rustix::event::poll(&mut fds, None);
             let [_, signals] = fds;
-            let asked_to_end = !signals.revents().is_empty() && self.signals.take().into_iter().any(ends);
+            let came = if signals.revents().is_empty() { Vec::new() } else { self.signals.take() };
+            let asked_to_end = came.iter().copied().any(ends);
+            for signal in came {
+                self.on_signal(signal);
+            }
             if asked_to_end || polled.is_err_and(|error| error != Errno::INTR) {
                 return self.state.out.discard();
             }

@@ -13,7 +13,7 @@ use super::outbox::Outbox;
 use super::sinks::{Outlets, Places};
 use super::viewer::Viewer;
 use super::{BrokerConfig, BrokerTimeouts};
-use crate::connections::Connections;
+use crate::connections::{Connections, file_limit};
 use crate::memory::Memory;
 
 /// Large messages of all connections together, besides what the rings hold.
@@ -52,7 +52,7 @@ impl Hub {
             outlets,
             places: Places::default(),
             peer_uid: config.peer_uid,
-            connections: Connections::new(config.connections_max),
+            connections: Connections::new(config.connections_max.min(file_limit())),
             memory: Memory::new(LARGE_BYTES_MAX, config.timeouts.room),
             timeouts: config.timeouts,
         }

@@ -8,6 +8,8 @@ mod beats;
 mod error;
 mod in_flight;
 mod room;
+#[cfg(test)]
+mod tests;
 mod worlds;
 mod writer;
 

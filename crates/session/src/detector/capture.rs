@@ -194,7 +194,10 @@ impl Echo<'_> {
 fn remove_caret(content: &mut Vec<u8>, from: usize) {
     let until = content.len().min(from.saturating_add(CARET_BYTES_MAX));
     let Some(window) = content.get(from..until) else { return };
-    if let Some(at) = window.windows(2).position(|pair| pair == b"^C") {
+    // The tty prints it at once, or behind what was on its way; then the line ends.
+    let is_echo = |at: usize| at == 0 || matches!(window.get(at + 2), Some(b'\r' | b'\n' | 0x1b) | None);
+    let found = window.windows(2).enumerate().find(|(at, pair)| *pair == b"^C" && is_echo(*at));
+    if let Some((at, _)) = found {
         content.drain(from + at..from + at + 2);
     }
 }

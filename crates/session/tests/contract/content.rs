@@ -184,3 +184,10 @@ fn a_paste_of_several_lines_that_the_line_editor_paints_again_is_echo() {
     assert_eq!(turns.len(), 2, "{turns:?}");
     assert_eq!(turns[1].text, "p1\np2");
 }
+
+#[test]
+fn the_programs_own_caret_c_after_an_interrupt_stays() {
+    let play = asked().submit("run").print("a\r\n").keys("\x03").wait(300);
+    let play = play.print("the key ^C was pressed\r\n> ").rest();
+    assert_eq!(content(&play, GENERIC), b"a\r\nthe key ^C was pressed\r\n");
+}

@@ -179,3 +179,17 @@ fn a_newline_in_a_pattern_of_the_text_rules_is_refused_too() {
         assert!(error.to_string().contains("newline") && error.to_string().contains(field), "{error}");
     }
 }
+
+#[test]
+fn a_prompt_that_is_painted_over_something_is_the_one_that_is_seen() {
+    for (name, painted) in [
+        ("over a progress line", "10%\r\x1b[K"),
+        ("after a mark that is wiped", "\x1b[7m%\x1b[m      \r \r\r\x1b[J"),
+        ("by a column", "wait\x1b[1G\x1b[2K"),
+        ("by backspaces", "ab\x08\x08"),
+    ] {
+        let prompt = format!("{painted}db> ");
+        let play = Play::new().print(&prompt).rest().submit("hi").print("hello\r\n").print(&prompt).rest();
+        assert_eq!(with_pattern(&play, "^db> $"), ["hello"], "{name}");
+    }
+}

@@ -98,7 +98,7 @@ impl Detector {
         if !self.is_stream() {
             return;
         }
-        let shown = strip(self.line.bytes());
+        let shown = left_of_cursor(self.line.bytes());
         if self.typed.is_touched() {
             let is_late = self.now >= self.typed_at + self.profile.settle;
             if !is_late || self.typed.may_end(&shown) {
@@ -228,7 +228,12 @@ impl Detector {
             return Level::Unknown;
         }
         let Some(pattern) = &self.profile.line else { return Level::Unknown };
-        let text = strip(self.line.bytes());
-        if pattern.matches(&text) { Level::Ready(Signal::Line) } else { Level::Unknown }
+        let line = self.line.bytes();
+        // A prompt may be painted over something: the row then shows it, the bytes do not.
+        if pattern.matches(&strip(line)) || pattern.matches(&left_of_cursor(line)) {
+            Level::Ready(Signal::Line)
+        } else {
+            Level::Unknown
+        }
     }
 }

@@ -133,11 +133,10 @@ impl Detector {
             Change::PromptBegins if self.is_stream() && self.phase.is_open() => {
                 self.capture.cut_tail(self.line.sequence);
             }
-            Change::PromptBegins => {}
             Change::PasteOff if self.is_stream() && self.phase.is_open() => {
                 self.capture.edit_ends(self.line.offset);
             }
-            Change::PasteOff => {}
+            Change::PromptBegins | Change::PasteOff => {}
             Change::Alternate(true) => self.line.leave_main(),
             Change::Alternate(false) => self.line.come_back(),
         }
