@@ -247,7 +247,7 @@ shapes! {
     }
     /// What is asked for.
     Mode {
-        /// BEAT or NO_OP.
+        /// BEAT or `NO_OP`.
         kind: String,
         /// For the audit.
         #[serde(default)]
@@ -596,7 +596,7 @@ shapes! {
     /// Which tool is asked what.
     #[serde(deny_unknown_fields)]
     ToolCall {
-        /// LEDGER_SEARCH, LEDGER_GET, CAPSULE_GET or SCENE_PACK_BUILD.
+        /// `LEDGER_SEARCH`, `LEDGER_GET`, `CAPSULE_GET` or `SCENE_PACK_BUILD`.
         name: String,
         /// Words to match, or ids.
         query_text: String,
@@ -667,13 +667,13 @@ shapes! {
     /// A part of a capsule.
     #[serde(deny_unknown_fields)]
     CapsuleSection {
-        /// SOURCE_EXCERPTS or OPTIONAL_DERIVED.
+        /// `SOURCE_EXCERPTS` or `OPTIONAL_DERIVED`.
         name: String,
         /// The words.
         text: String,
         /// What they are from.
         provenance: Provenance,
-        /// Of SOURCE_EXCERPTS: where each is from.
+        /// Of `SOURCE_EXCERPTS`: where each is from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         excerpts: Option<Vec<Excerpt>>,
     }
@@ -686,7 +686,7 @@ shapes! {
         person_id: String,
         /// Of the newest visible entry.
         created_at_world: String,
-        /// SOURCE_EXCERPTS first.
+        /// `SOURCE_EXCERPTS` first.
         sections: Vec<CapsuleSection>,
         /// The request's, where a tool was asked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -806,11 +806,11 @@ shapes! {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum ToolAnswer {
-    /// LEDGER_SEARCH and LEDGER_GET.
+    /// `LEDGER_SEARCH` and `LEDGER_GET`.
     Retrieval(RetrievalResultPack),
-    /// CAPSULE_GET.
+    /// `CAPSULE_GET`.
     Capsule(CapsulePack),
-    /// SCENE_PACK_BUILD.
+    /// `SCENE_PACK_BUILD`.
     SceneAnchor(SceneAnchorPack),
 }
 
