@@ -7,6 +7,7 @@
 
 pub mod acceptance;
 pub mod anchor;
+pub mod as_of;
 pub mod audience;
 pub mod beat;
 pub mod capsule;

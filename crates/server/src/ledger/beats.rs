@@ -6,14 +6,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use turnkeep_ledger::acceptance::Actor;
 use turnkeep_ledger::beat::{self, Beat, Offer};
 use turnkeep_ledger::envelope::{self, Envelope, Kind};
-use turnkeep_ledger::fact::Door;
+use turnkeep_ledger::fact::{Door, Fact};
 use turnkeep_ledger::outcome::{self, Gate};
-use turnkeep_ledger::projection;
 use turnkeep_ledger::{Code, Fault, Grant, Principal, Sight, World};
+use turnkeep_ledger::{projection, proposal};
 use turnkeep_store::Refusal;
 use turnkeep_types::Timestamp;
 
@@ -68,17 +68,56 @@ impl Room {
         bundle: Value,
         expected_cursor: Option<String>,
     ) -> Result<Answer, LedgerError> {
-        let fingerprint = envelope::fingerprint(&envelope, Some(&bundle));
-        let envelope = self.read(|world| Envelope::parse(&envelope, &world.config, &world.people))?;
+        self.answer(self.brought(who, &envelope, bundle, expected_cursor)?).await
+    }
+
+    /// What would become of such a beat. Nothing happens, and ids that it would get are not told.
+    pub(crate) fn check(
+        &self,
+        who: &Principal,
+        envelope: &Value,
+        bundle: Value,
+        expected_cursor: Option<String>,
+    ) -> Result<Answer, LedgerError> {
+        let request = self.brought(who, envelope, bundle, expected_cursor)?;
+        let reason = match self.answered_before(&request)? {
+            Some(_) => self.read(|world| rejection_of(world, &request.envelope.request_id)),
+            None => {
+                let decision = self.read(|world| {
+                    let offer = offer(world, &request, &End::Silence);
+                    beat::decide(world, &Beat { offer, ..as_beat(&request, self.now()) }, &mut self.ids())
+                })?;
+                rejection_in(&decision.facts)
+            }
+        };
+        let mut form = request.bundle.unwrap_or_default();
+        match &reason {
+            Some(reason) => form = proposal::rejected_form(&form, reason),
+            None => form["rejection"] = json!({ "rejected": false, "reason": null }),
+        }
+        let body = json!({ "bundle": form }).to_string().into();
+        Ok(Answer { rejected: reason.is_some(), body, replayed: false, input_ignored: false })
+    }
+
+    /// A beat's parts as a request, if who asks may bring a bundle.
+    fn brought(
+        &self,
+        who: &Principal,
+        envelope: &Value,
+        bundle: Value,
+        expected_cursor: Option<String>,
+    ) -> Result<Request, Fault> {
+        let fingerprint = envelope::fingerprint(envelope, Some(&bundle));
+        let envelope = self.read(|world| Envelope::parse(envelope, &world.config, &world.people))?;
         check_speaker(who, &envelope)?;
         if matches!(who, Principal::Person { write: false, .. }) {
-            return Err(Fault::new(Code::Forbidden, "", "this token may read, not write").into());
+            return Err(Fault::new(Code::Forbidden, "", "this token may read, not write"));
         }
         if envelope.kind == Kind::NoOp {
-            return Err(Fault::new(Code::EnvelopeInvalid, "envelope.mode.kind", "must be BEAT here").into());
+            return Err(Fault::new(Code::EnvelopeInvalid, "envelope.mode.kind", "must be BEAT here"));
         }
         let (principal, door, bundle) = (who.clone(), Door::Beat, Some(bundle));
-        self.answer(Request { principal, door, envelope, bundle, expected_cursor, fingerprint }).await
+        Ok(Request { principal, door, envelope, bundle, expected_cursor, fingerprint })
     }
 
     fn look(&self, who: &Principal, envelope: &Envelope) -> Result<Answer, LedgerError> {
@@ -196,6 +235,19 @@ fn check_speaker(who: &Principal, envelope: &Envelope) -> Result<(), Fault> {
     }
     let path = if envelope.declares() { "declared_overrides" } else { "operator.input_text" };
     Err(Fault::new(Code::OperatorForbidden, path, "is the operator's: leave it out"))
+}
+
+/// Why an earlier proposal was rejected, if it was.
+fn rejection_of(world: &World, request: &str) -> Option<String> {
+    world.outcome(request).and_then(|outcome| outcome.rejection.clone())
+}
+
+/// Why a proposal is rejected, if it is, by what would be recorded.
+fn rejection_in(facts: &[Fact]) -> Option<String> {
+    facts.iter().find_map(|fact| match fact {
+        Fact::Outcome(outcome) => outcome.rejection.clone(),
+        _ => None,
+    })
 }
 
 fn in_progress() -> Fault {

@@ -15,7 +15,7 @@ mod writer;
 
 pub(crate) use error::LedgerError;
 pub(crate) use room::Room;
-pub(crate) use worlds::Worlds;
+pub(crate) use worlds::{Worlds, token_text};
 
 use bytes::Bytes;
 

@@ -69,7 +69,7 @@ impl Room {
     }
 
     /// New random ids.
-    pub(super) fn ids(&self) -> Ids {
+    pub(crate) fn ids(&self) -> Ids {
         self.keeper.ids()
     }
 
