@@ -2,7 +2,7 @@
 
 use super::index::Index;
 use super::postings::List;
-use super::query::certain_terms;
+use super::query::{certain_terms, cut_number};
 use super::surroundings::View;
 use super::{Hit, Query, Texts, Window};
 
@@ -72,18 +72,31 @@ pub(super) fn with_phrases<T: Texts + ?Sized>(
         }
         Ok(())
     };
-    match rarest_certain(view, phrases) {
+    match narrowest(view, phrases) {
         None => view.newest_first().try_for_each(&mut check)?,
-        Some(None) => {}
-        Some(Some(term)) => {
-            let postings = view.lists(term).flat_map(List::iter);
-            postings
-                .map(|posting| posting.entry)
-                .filter(|entry| *entry < view.at)
-                .try_for_each(&mut check)?;
-        }
+        Some(terms) => entries_with(view, &terms).into_iter().try_for_each(&mut check)?,
     }
     Ok(found)
+}
+
+/// Terms of which every visible entry with these phrases has one; `None` when nothing is known of them.
+fn narrowest(view: &View<'_>, phrases: &[&str]) -> Option<Vec<u32>> {
+    match rarest_certain(view, phrases) {
+        Some(term) => Some(term.into_iter().collect()),
+        None => {
+            phrases.iter().find_map(|phrase| cut_number(phrase)).map(|cut| view.index.terms.holding(&cut))
+        }
+    }
+}
+
+/// The visible entries that have one of these terms, in order.
+fn entries_with(view: &View<'_>, terms: &[u32]) -> Vec<u32> {
+    let lists = terms.iter().flat_map(|term| view.lists(*term));
+    let entries = lists.flat_map(List::iter).map(|posting| posting.entry);
+    let mut entries: Vec<u32> = entries.filter(|entry| *entry < view.at).collect();
+    entries.sort_unstable();
+    entries.dedup();
+    entries
 }
 
 /// Of the terms that every entry with these phrases has, the one with the fewest entries; `Some(None)`

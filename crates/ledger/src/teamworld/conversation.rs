@@ -62,13 +62,17 @@ pub(super) fn fill(template: &str, persons: &[String], random: &mut Random) -> S
             "{n}" => out.push_str(&random.between(2, 4000).to_string()),
             "{w}" => out.push_str(random.word(NOUNS)),
             "{f}" => out.push_str(&file(random)),
-            "{h}" => out.push_str(&format!("{:07x}", random.below(1 << 28))),
+            "{h}" => out.push_str(&commit(random)),
             "{p}" => out.push_str(random.word(persons)),
             _ => out.push_str(gap),
         }
         rest = &rest[at + gap.len()..];
     }
     out + rest
+}
+
+fn commit(random: &mut Random) -> String {
+    format!("{:07x}", random.below(1 << 28))
 }
 
 fn file(random: &mut Random) -> String {

@@ -159,6 +159,15 @@ impl Story {
     }
 
     /// All entries.
+    pub(crate) fn item_ids(&self) -> impl Iterator<Item = ItemId> {
+        let items = self.acts.iter().filter_map(|act| match act {
+            Act::Bundle(_, _, items) => Some(items),
+            Act::Scene(..) | Act::Note(..) => None,
+        });
+        items.flatten().map(|item| item.id)
+    }
+
+    /// Everything that was written.
     pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.acts.iter().flat_map(|act| match act {
             Act::Bundle(_, entries, _) => entries.as_slice(),

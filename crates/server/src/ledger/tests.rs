@@ -28,6 +28,11 @@ fn seed() -> [u8; 32] {
     *blake3::hash(&STARTS.fetch_add(1, Ordering::Relaxed).to_le_bytes()).as_bytes()
 }
 
+/// Small segments, so that a disk in memory is quickly made.
+fn options() -> Options {
+    Options { segment_bytes: 1 << 20, ..Options::default() }
+}
+
 /// A server's worlds, without its sockets.
 struct House {
     store: Store,
@@ -38,7 +43,7 @@ struct House {
 impl House {
     fn open(disk: impl Storage + 'static) -> Self {
         let clock = Arc::new(ManualClock::new(NOW));
-        let store = Store::open(Arc::new(disk), &Options::default(), clock.clone()).unwrap();
+        let store = Store::open(Arc::new(disk), &options(), clock.clone()).unwrap();
         let handle = StoreHandle::new(store.clone(), Options::default().queue_commands_max);
         let worlds = Worlds::open(handle, clock.clone(), TaskTracker::new(), &seed()).unwrap();
         Self { store, worlds, clock }

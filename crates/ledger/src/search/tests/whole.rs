@@ -114,6 +114,26 @@ fn phrases_are_exact_bytes() {
 }
 
 #[test]
+fn phrases_may_cut_identifiers_anywhere() {
+    let long = format!("{}142", "x".repeat(80));
+    let world =
+        apart(&["fix PAY-142.", "fix pay-142", "PAY-1421 too", "it's142", "12 1 42", &long, "port 142's"]);
+    for (text, expect) in [
+        ("\"PAY-142\"", &[2, 0][..]),
+        ("\"142\"", &[6, 5, 3, 2, 1, 0]),
+        ("\"Y-14\"", &[2, 0]),
+        ("\"42.\"", &[0]),
+        ("\"x142\"", &[5]),
+        ("\"142's\"", &[6]),
+        ("\"1 4\"", &[4]),
+    ] {
+        let mut found = world.words(text);
+        found.sort_unstable_by(|one, other| other.cmp(one));
+        assert_eq!(found, expect, "{text}");
+    }
+}
+
+#[test]
 fn filters_come_first_and_no_words_mean_newest_first() {
     let world = world(&[
         (PUBLIC, "ANNA", 0, "refund one"),
