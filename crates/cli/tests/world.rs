@@ -115,7 +115,10 @@ fn every_command_speaks_json() {
     assert_eq!(json(&["world", "verify", "team"])["sound"], true);
     assert_eq!(json(&["world", "knew", "team", "ANN"])["count"], 2);
     assert_eq!(json(&["capsule", "team", "ANN"])["person_id"], "ANN");
-    assert_eq!(json(&["search", "team", "blocker", "-n", "1"])["verbatim_excerpt"], "The blocker is the migration.");
+    assert_eq!(
+        json(&["search", "team", "blocker", "-n", "1"])["verbatim_excerpt"],
+        "The blocker is the migration."
+    );
     let said = json(&["invoke", "team", "Again.", "--key", "k"]);
     assert_eq!(json(&["invoke", "team", "Again.", "--key", "k"]), said, "the same key, the same answer");
     let token = json(&["world", "token", "team", "ANN"]);
