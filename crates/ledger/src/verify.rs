@@ -77,7 +77,9 @@ pub fn verify(store: &Store, contexts: [ContextId; 3]) -> Result<Option<Report>,
     let first = facts.iter().position(|(_, fact)| matches!(fact, Fact::Config(_)));
     let Some((_, Fact::Config(config))) = first.and_then(|at| facts.get(at)) else { return Ok(None) };
     let mut checker = Checker::new(World::new((**config).clone()));
-    facts.into_iter().for_each(|(turn, fact)| checker.take(turn, fact));
+    for (turn, fact) in facts {
+        checker.take(turn, fact);
+    }
     Ok(Some(checker.finish()))
 }
 

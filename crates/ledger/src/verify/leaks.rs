@@ -65,7 +65,7 @@ fn leak_of(entries: &[Entry], audiences: &[Audience], seen: &Seen<'_>, number: u
     let author = Viewer::Reader(entry.author.id.clone());
     let visible = |&place: &usize| audiences.get(place).is_some_and(|audience| can_see(&author, audience));
     runs(&entry.text).find_map(|(start, run)| {
-        let places = seen.0.get(run).filter(|places| !places.iter().any(|place| visible(place)))?;
+        let places = seen.0.get(run).filter(|places| !places.iter().any(&visible))?;
         let source = entries.get(*places.first()?)?;
         let text = common_run(entry.text.get(start..)?, &source.text, run);
         Some(Leak { entry: entry.id, source: source.id, text: text.to_owned() })
