@@ -692,8 +692,25 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Asks a tool: LEDGER_SEARCH, LEDGER_GET, CAPSULE_GET or SCENE_PACK_BUILD. */
+        /** Asks a tool: `LEDGER_SEARCH`, `LEDGER_GET`, `CAPSULE_GET` or `SCENE_PACK_BUILD`. */
         post: operations["ledger_ask"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/worlds/{world}/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Checks everything that a world recorded against itself. */
+        get: operations["ledger_verify"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1099,6 +1116,15 @@ export interface components {
             /** @description For the audit. */
             notes?: string | null;
         };
+        /** @description A run of words that their author could not have seen. */
+        Leak: {
+            /** @description Where it is. */
+            entry_id: string;
+            /** @description Where it was, hidden from the author. */
+            source_entry_id: string;
+            /** @description The run. */
+            text: string;
+        };
         /** @description A message. */
         MessageItem: {
             /** @description Its source. */
@@ -1140,6 +1166,13 @@ export interface components {
             token_id: string;
             /** @description Whether it may write. */
             write: boolean;
+        };
+        /** @description Something that a verification found. */
+        Misfit: {
+            /** @description The turn that holds it. */
+            turn_id: string;
+            /** @description What is wrong. */
+            what: string;
         };
         /** @description What is asked for. */
         Mode: {
@@ -1600,6 +1633,23 @@ export interface components {
             client_timestamp_utc?: string | null;
             /** @description Where to go on reading. */
             stream_cursor?: string | null;
+        };
+        /** @description What a verification found. */
+        Verification: {
+            /** @description Answers that were made again. */
+            answers: number;
+            /** @description Answers that need their request to be made again. */
+            answers_skipped: number;
+            /** @description Bundles that were checked. */
+            bundles: number;
+            /** @description Entries that were checked. */
+            entries: number;
+            /** @description What does not fit. */
+            faults: components["schemas"]["Misfit"][];
+            /** @description Where leaks were asked for: a report, never a verdict. */
+            leaks?: components["schemas"]["Leak"][] | null;
+            /** @description Whether everything fits. */
+            sound: boolean;
         };
         /** @description A view, or the difference of two. */
         ViewAnswer: components["schemas"]["SeenView"] | components["schemas"]["ViewDifference"];
@@ -3579,6 +3629,40 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ToolAnswer"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    ledger_verify: {
+        parameters: {
+            query?: {
+                /** @description `1` also lists verbatim runs that an author could not have seen */
+                leaks?: string;
+            };
+            header?: never;
+            path: {
+                world: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was checked, and what is wrong */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Verification"];
                 };
             };
             /** @description An error */
