@@ -845,16 +845,16 @@ export interface components {
             person_id: string;
             /** @description The request's, where a tool was asked. */
             request_id?: string | null;
-            /** @description SOURCE_EXCERPTS first. */
+            /** @description `SOURCE_EXCERPTS` first. */
             sections: components["schemas"]["CapsuleSection"][];
             /** @description The request's, where a tool was asked. */
             tool_request_id?: string | null;
         };
         /** @description A part of a capsule. */
         CapsuleSection: {
-            /** @description Of SOURCE_EXCERPTS: where each is from. */
+            /** @description Of `SOURCE_EXCERPTS`: where each is from. */
             excerpts?: components["schemas"]["Excerpt"][] | null;
-            /** @description SOURCE_EXCERPTS or OPTIONAL_DERIVED. */
+            /** @description `SOURCE_EXCERPTS` or `OPTIONAL_DERIVED`. */
             name: string;
             /** @description What they are from. */
             provenance: components["schemas"]["Provenance"];
@@ -1178,7 +1178,7 @@ export interface components {
         Mode: {
             /** @description For the audit. */
             client_intent?: string | null;
-            /** @description BEAT or NO_OP. */
+            /** @description BEAT or `NO_OP`. */
             kind: string;
         };
         /** @description The operator's words. */
@@ -1471,7 +1471,7 @@ export interface components {
         /** @description Which tool is asked what. */
         ToolCall: {
             constraints?: components["schemas"]["Constraints"] | null;
-            /** @description LEDGER_SEARCH, LEDGER_GET, CAPSULE_GET or SCENE_PACK_BUILD. */
+            /** @description `LEDGER_SEARCH`, `LEDGER_GET`, `CAPSULE_GET` or `SCENE_PACK_BUILD`. */
             name: string;
             /** @description Words to match, or ids. */
             query_text: string;
