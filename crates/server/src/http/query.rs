@@ -269,7 +269,11 @@ pub fn parse_any(bytes: &[u8]) {
     assert_eq!(turns, TurnsQuery::from_query(pairs.clone()), "one query, two meanings");
     let contexts = ContextsQuery::from_query(pairs.clone());
     let events = EventsQuery::from_query(pairs.clone());
-    let understood = [turns.is_ok(), contexts.is_ok(), events.is_ok()];
+    let stream = StreamQuery::from_query(pairs.clone());
+    let views = ViewsQuery::from_query(pairs.clone());
+    let seat = SeatQuery::from_query(pairs.clone());
+    let understood =
+        [turns.is_ok(), contexts.is_ok(), events.is_ok(), stream.is_ok(), views.is_ok(), seat.is_ok()];
     assert!(
         NoQuery::from_query(pairs).is_err() || understood.iter().all(|ok| *ok),
         "an empty query is every route's"

@@ -4,7 +4,10 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use serde_json::Value;
-use turnkeep_server::http::query::{ContextsQuery, EventsQuery, LinkQuery, TurnQuery, TurnsQuery};
+use turnkeep_server::http::query::{
+    ContextsQuery, EventsQuery, LinesQuery, LinkQuery, ReadingQuery, StreamQuery, SubscribeQuery, TurnQuery,
+    TurnsQuery, VerifyQuery, ViewsQuery,
+};
 use turnkeep_server::openapi_json;
 use turnkeep_wire::json;
 
@@ -111,6 +114,15 @@ fn the_query_parameters_of_the_document_are_those_of_the_parser() {
     check("/v1/events", EventsQuery::NAMES);
     check("/v1/contexts/{context_id}/events", EventsQuery::NAMES);
     check("/", LinkQuery::NAMES);
+    let world = |tail: &str| format!("/v1/worlds/{{world}}{tail}");
+    check(&world("/stream"), StreamQuery::NAMES);
+    check(&world("/subscribe"), SubscribeQuery::NAMES);
+    check(&world("/entries/{entry}"), ReadingQuery::NAMES);
+    check(&world("/persons/{person}/capsule"), ReadingQuery::NAMES);
+    check(&world("/views/{person}"), ViewsQuery::NAMES);
+    check(&world("/audit/lines"), LinesQuery::NAMES);
+    check(&world("/audit/derived"), LinesQuery::NAMES);
+    check(&world("/verify"), VerifyQuery::NAMES);
 }
 
 #[tokio::test]
