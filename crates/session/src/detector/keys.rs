@@ -2,13 +2,21 @@
 //!
 //! Arrow keys, mouse and focus reports, answers to queries, key releases and the contents of a paste
 //! are never Enter, Esc or Ctrl-C. A lone ESC byte is the key Esc only when nothing follows it for
-//! [`ESCAPE_WAIT`] or when another ESC does. Nothing here grows: of a sequence
+//! [`ESCAPE_WAIT`] or when another ESC does; what begins an answer of the terminal (`ESC ]`) and goes
+//! no further is a key with Alt. Nothing stays open for ever: a string or a paste whose end does not
+//! come is given up, so that the keys after it are keys again. Nothing here grows: of a sequence
 //! [`SEQUENCE_BYTES_MAX`] bytes are looked at, the rest is skipped up to its end.
 
 use std::time::Duration;
 
 /// How long a lone ESC byte may still become a sequence.
 pub(super) const ESCAPE_WAIT: Duration = Duration::from_millis(50);
+
+/// How long a string that has begun may pause: an answer of the terminal comes in one piece.
+const STRING_WAIT: Duration = Duration::from_secs(1);
+
+/// How long a paste may pause. The program waits for its end as well, and links stall.
+const PASTE_WAIT: Duration = Duration::from_secs(10);
 
 /// How much of a sequence is looked at.
 const SEQUENCE_BYTES_MAX: usize = 64;
@@ -54,6 +62,8 @@ enum State {
     SingleShift,
     /// The bytes of an old mouse report that are still to come.
     Mouse(u8),
+    /// After the introducer of a string, of which nothing came yet.
+    StringStart,
     String,
     StringEscape,
     Paste,
@@ -72,23 +82,32 @@ impl Keys {
         Self { state: State::Ground, sequence: Vec::new(), last: Duration::ZERO }
     }
 
-    /// When an open ESC becomes a key or an open sequence is given up.
+    /// When an open ESC becomes a key or what else is open is given up.
     pub(super) fn deadline(&self) -> Option<Duration> {
-        let open = matches!(
-            self.state,
-            State::Escape | State::Csi | State::SingleShift | State::Mouse(_) | State::StringEscape
-        );
-        open.then(|| self.last + ESCAPE_WAIT)
+        let wait = match self.state {
+            State::Ground => return None,
+            State::String => STRING_WAIT,
+            State::Paste => PASTE_WAIT,
+            _ => ESCAPE_WAIT,
+        };
+        Some(self.last + wait)
     }
 
-    /// Lets time pass: an ESC that stood alone is a key.
+    /// Whether nothing is open.
+    pub(super) fn at_ground(&self) -> bool {
+        self.state == State::Ground
+    }
+
+    /// Lets time pass: an ESC that stood alone is a key, and so is `ESC [` or `ESC ]`, with Alt.
     pub(super) fn expire(&mut self, now: Duration) -> Option<Key> {
         if self.deadline().is_none_or(|deadline| now < deadline) {
             return None;
         }
-        let alone = self.state == State::Escape;
-        self.state = State::Ground;
-        alone.then_some(Key::Escape)
+        match std::mem::replace(&mut self.state, State::Ground) {
+            State::Escape => Some(Key::Escape),
+            State::Csi | State::SingleShift | State::StringStart | State::String => Some(Key::Edit),
+            State::Ground | State::Mouse(_) | State::StringEscape | State::Paste => None,
+        }
     }
 
     /// Takes one byte.
@@ -98,9 +117,9 @@ impl Keys {
             State::Ground => self.ground(byte),
             State::Escape => self.escape(byte),
             State::Csi => self.csi(byte),
-            State::SingleShift => self.end(Some(Key::Edit)),
+            State::SingleShift => self.end(Some(if byte == b'M' { Key::Enter } else { Key::Edit })),
             State::Mouse(left) => self.mouse(left),
-            State::String => self.string(byte),
+            State::StringStart | State::String => self.string(byte),
             State::StringEscape => self.string_escape(byte),
             State::Paste => self.paste(byte),
         }
@@ -132,7 +151,7 @@ impl Keys {
         self.state = match byte {
             b'[' => State::Csi,
             b'O' => State::SingleShift,
-            b']' | b'P' | b'_' | b'^' | b'X' => State::String,
+            b']' | b'P' | b'_' | b'^' | b'X' => State::StringStart,
             0x1b => {
                 // Two of them: the first was the key, the second may begin anything.
                 return Some(Key::Escape);
@@ -185,11 +204,16 @@ impl Keys {
     }
 
     fn string(&mut self, byte: u8) -> Option<Key> {
-        match byte {
-            0x07 | 0x18 | 0x1a => self.state = State::Ground,
-            0x1b => self.state = State::StringEscape,
-            _ => {}
-        }
+        self.state = match byte {
+            0x07 | 0x18 | 0x1a => State::Ground,
+            0x1b => State::StringEscape,
+            // No answer of a terminal holds the end of a line: this was Alt, and a line.
+            b'\r' | b'\n' => {
+                self.state = State::Ground;
+                return self.ground(byte);
+            }
+            _ => State::String,
+        };
         None
     }
 

@@ -14,6 +14,8 @@ pub(super) struct View {
     screen: Screen,
     gatherer: Option<Gatherer>,
     pending: Vec<u8>,
+    /// The row that [`View::interrupt_row`] found, until the screen changes.
+    interrupt_row: Option<Option<usize>>,
 }
 
 /// The signs that a profile's patterns find on the rows.
@@ -28,7 +30,7 @@ impl View {
     pub(super) fn new(profile: &Profile, size: Size) -> Self {
         // The rules were checked when the profile was compiled; without a gatherer the text is empty.
         let gatherer = Gatherer::new(&profile.text).ok();
-        Self { screen: Screen::new(size), gatherer, pending: Vec::new() }
+        Self { screen: Screen::new(size), gatherer, pending: Vec::new(), interrupt_row: None }
     }
 
     /// Takes output; it is painted when time moves on.
@@ -59,6 +61,7 @@ impl View {
             }
         });
         self.pending.clear();
+        self.interrupt_row = None;
     }
 
     /// A turn begins with what is on the screen now.
@@ -83,6 +86,7 @@ impl View {
     pub(super) fn gap(&mut self) {
         self.paint();
         self.screen.reset();
+        self.interrupt_row = None;
         if let Some(gatherer) = &mut self.gatherer {
             gatherer.gap();
         }
@@ -91,6 +95,7 @@ impl View {
     pub(super) fn resize(&mut self, size: Size) {
         self.paint();
         self.screen.resize(size);
+        self.interrupt_row = None;
     }
 
     /// Whether the screen is half painted.
@@ -117,10 +122,34 @@ impl View {
         signs
     }
 
-    /// The lowest row by which the program says that it was interrupted.
+    /// The lowest row by which the program says that it was interrupted, as painted so far.
     pub(super) fn interrupt_row(&mut self, profile: &Profile) -> Option<usize> {
-        self.paint();
         let row = profile.interrupt.as_ref()?.row.as_ref()?;
-        self.screen.rows().iter().rposition(|shown| row.matches(&shown.text))
+        let screen = &self.screen;
+        let find = || screen.rows().iter().rposition(|shown| row.matches(&shown.text));
+        *self.interrupt_row.get_or_insert_with(find)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rows_are_read_for_an_interruption_once_until_the_screen_changes() {
+        let profile = crate::detector::presets().get("codex").unwrap();
+        let mut view = View::new(&profile, Size { cols: 40, rows: 6 });
+        assert_eq!(view.interrupt_row(&profile), None);
+        view.push("\r\n■ Conversation interrupted".as_bytes());
+        assert_eq!(view.interrupt_row, Some(None), "what waits is not on the screen yet");
+        view.paint();
+        assert_eq!(view.interrupt_row, None);
+        assert_eq!(view.interrupt_row(&profile), Some(1));
+        view.push(b"\x1b[2J");
+        view.paint();
+        assert_eq!(view.interrupt_row(&profile), None);
+        view.interrupt_row(&profile);
+        view.resize(Size { cols: 30, rows: 5 });
+        assert_eq!(view.interrupt_row, None);
     }
 }

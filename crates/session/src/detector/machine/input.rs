@@ -7,7 +7,7 @@ use super::turns::Queued;
 impl Detector {
     pub(super) fn input(&mut self, bytes: &[u8]) {
         for byte in bytes {
-            if *byte == 0x1b {
+            if *byte == 0x1b && self.keys.at_ground() {
                 self.before_escape();
             }
             if let Some(key) = self.keys.byte(self.now, *byte) {
@@ -47,6 +47,7 @@ impl Detector {
     }
 
     /// An ESC byte came. Whether it is the key shows only later, when the program may have answered.
+    /// The screen is taken as it was before this moment: half a frame is none.
     fn before_escape(&mut self) {
         if self.phase.is_open()
             && let Some(view) = &mut self.view

@@ -159,8 +159,16 @@ impl Detector {
             }
             Phase::Idle => self.enter_state(State::Ready),
             Phase::Open(_) if self.phase.is_answered(signal) => self.complete(signal, end),
+            Phase::Open(open) if open.by_queue && open.feeds == 0 && !self.shows_working() => self.taken(),
             Phase::Open(_) => {}
         }
+    }
+
+    /// The prompt rests without the echo of a line that was typed ahead: the program before it took it.
+    fn taken(&mut self) {
+        self.phase = Phase::Idle;
+        self.capture = Capture::new();
+        self.enter_state(State::Ready);
     }
 
     /// Completes the turn.
@@ -176,6 +184,7 @@ impl Detector {
         self.enter_state(State::Ready);
         if let Some(queued) = open.queued {
             self.open(queued.at, &queued.typed, true);
+            self.look_soon();
         }
     }
 
@@ -239,7 +248,10 @@ impl Detector {
         if signal == Signal::Status {
             return self.signals.idle;
         }
-        let row = self.view.as_mut().and_then(|view| view.interrupt_row(&self.profile));
+        let row = self.view.as_mut().and_then(|view| {
+            view.paint();
+            view.interrupt_row(&self.profile)
+        });
         row > open.interrupt_row
     }
 }
