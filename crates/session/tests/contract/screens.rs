@@ -27,7 +27,7 @@ fn working() -> Play {
 }
 
 fn answer() -> String {
-    screen(&["❯ hi", "", "● Hello."], RESTS)
+    screen(&["❯ hi", "", "\x1b[32m●\x1b[m Hello."], RESTS)
 }
 
 #[test]
@@ -62,7 +62,10 @@ fn a_submit_that_was_none_does_not_hide_the_next() {
 #[test]
 fn a_ready_signal_waits_for_the_busy_sign_to_leave_the_screen_but_not_for_ever() {
     let lagging = working().print(IDLE).wait(200).print(&answer()).rest().turns("claude");
-    assert!(lagging[0].end >= lagging[0].start);
+    assert_eq!(lagging.len(), 1);
+    let submit_to_sign_gone = std::time::Duration::from_millis(1220);
+    assert!(lagging[0].end >= lagging[0].start + submit_to_sign_gone, "{:?}", lagging[0].end);
+    assert_eq!(lagging[0].text, "Hello.");
     let waited = working().print(IDLE).rest().turns("claude");
     assert_eq!(waited.len(), 1, "at most 500 ms after the signal");
 }
