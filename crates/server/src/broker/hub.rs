@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use turnkeep_session::broker::{Broker, ConnId, Notice, Outcome};
+use turnkeep_session::broker::{Broker, ConnId, Message, Notice, Outcome, Settings};
 use turnkeep_types::Clock;
 use turnkeep_types::broker::{BadRequest, Inject, Reason, Refusal, Request, ServerMessage};
 use turnkeep_wire::broker::encode_message;
@@ -31,6 +31,7 @@ pub(super) struct Line {
 /// What all connections share.
 pub(super) struct Hub {
     broker: Mutex<Broker>,
+    settings: Settings,
     lines: Mutex<HashMap<ConnId, Arc<Line>>>,
     next_conn: AtomicU64,
     clock: Arc<dyn Clock>,
@@ -46,6 +47,7 @@ impl Hub {
     pub(super) fn new(config: BrokerConfig, outlets: Outlets, clock: Arc<dyn Clock>) -> Self {
         Self {
             broker: Mutex::new(Broker::new(config.settings)),
+            settings: config.settings,
             lines: Mutex::default(),
             next_conn: AtomicU64::new(1),
             clock,
@@ -76,6 +78,7 @@ impl Hub {
     /// Lets the machine decide, and tells others what they hear of it before anything else is decided.
     pub(super) fn apply(&self, conn: ConnId, message: Result<Request, BadRequest>) -> Outcome {
         let now = self.clock.now();
+        let message = Message::new(message, &self.settings);
         let mut broker = self.broker();
         let mut outcome = broker.apply(now, conn, message);
         self.tell(std::mem::take(&mut outcome.notices));

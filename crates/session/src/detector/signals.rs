@@ -24,8 +24,6 @@ pub(super) enum Change {
     OutputBegins,
     /// Bracketed paste was switched on.
     PasteOn,
-    /// A synchronized update ended, or the screens changed.
-    Painted,
 }
 
 /// The last word of each signal.
@@ -38,7 +36,6 @@ pub(super) struct Signals {
     pub(super) marks: Option<Light>,
     /// Whether bracketed paste is on; none before its first switch.
     pub(super) paste: Option<bool>,
-    pub(super) sync: bool,
     pub(super) alternate: bool,
 }
 
@@ -76,13 +73,9 @@ impl Signals {
                 self.paste = Some(on);
                 on.then_some(Change::PasteOn)
             }
-            2026 => {
-                self.sync = on;
-                (!on).then_some(Change::Painted)
-            }
             47 | 1047 | 1049 => {
                 self.alternate = on;
-                Some(Change::Painted)
+                None
             }
             _ => None,
         }

@@ -360,7 +360,8 @@ fn main_screen(rules: &TextRules) -> Program {
 }
 
 fn numbered(from: usize, to: usize) -> String {
-    (from..=to).map(|n| format!("{} {n}\r\n", if n == 1 { "*" } else { " " })).collect()
+    let row = |n: usize| format!("{} {n}\r\n", if n == 1 { "*" } else { " " });
+    (from..=to).map(row).collect::<Vec<_>>().concat()
 }
 
 fn lines(to: usize) -> String {

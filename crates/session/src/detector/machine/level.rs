@@ -136,7 +136,8 @@ impl Detector {
         Level::Ready(signal)
     }
 
-    fn trusted(&self) -> Signal {
+    /// Which of the signals that speak by events is trusted now.
+    pub(super) fn trusted(&self) -> Signal {
         match (self.signals.status, self.signals.marks) {
             (Some(_), _) => Signal::Status,
             (None, Some(_)) => Signal::Marks,

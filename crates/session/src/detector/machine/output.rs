@@ -117,7 +117,7 @@ impl Detector {
             Change::PromptBegins if self.is_stream() && self.phase.is_open() => {
                 self.capture.cut_tail(self.line.sequence);
             }
-            Change::PromptBegins | Change::Painted => {}
+            Change::PromptBegins => {}
         }
     }
 
@@ -139,22 +139,12 @@ impl Detector {
             && self.phase.is_queued()
             && self.now > at
         {
-            let signal = self.trusted_signal();
+            let signal = self.trusted();
             self.complete(signal, self.line.start);
         }
         self.light_at = None;
         self.ready = None;
         self.phase.busy();
-    }
-
-    fn trusted_signal(&self) -> Signal {
-        if self.signals.status.is_some() {
-            Signal::Status
-        } else if self.signals.marks.is_some() {
-            Signal::Marks
-        } else {
-            Signal::Title
-        }
     }
 
     fn line_feed(&mut self) {
