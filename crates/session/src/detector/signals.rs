@@ -24,6 +24,10 @@ pub(super) enum Change {
     OutputBegins,
     /// Bracketed paste was switched on.
     PasteOn,
+    /// Bracketed paste was switched off.
+    PasteOff,
+    /// The other screen is shown.
+    Screens,
 }
 
 /// The last word of each signal.
@@ -71,11 +75,11 @@ impl Signals {
         match mode {
             2004 => {
                 self.paste = Some(on);
-                on.then_some(Change::PasteOn)
+                Some(if on { Change::PasteOn } else { Change::PasteOff })
             }
             47 | 1047 | 1049 => {
-                self.alternate = on;
-                None
+                let before = std::mem::replace(&mut self.alternate, on);
+                (before != on).then_some(Change::Screens)
             }
             _ => None,
         }

@@ -2,7 +2,6 @@
 
 use super::super::keys::Key;
 use super::Detector;
-use super::turns::Queued;
 
 impl Detector {
     pub(super) fn input(&mut self, bytes: &[u8]) {
@@ -62,10 +61,11 @@ impl Detector {
         if self.asks() {
             return;
         }
-        if self.phase.takes_submit(self.shows_working()) {
+        let is_burst = self.is_stream() && self.phase.opened_at(self.now);
+        if self.phase.takes_submit(self.shows_working()) && !is_burst {
             self.open(self.now, &typed, false);
-        } else if let Some(open) = self.phase.open_mut() {
-            open.queued = Some(Queued { at: self.now, typed });
+        } else {
+            self.queue(typed);
         }
     }
 

@@ -93,7 +93,7 @@ impl Detector {
 
     /// Learns the text of the prompt when it stands on a line of its own.
     fn remember_prompt(&mut self) {
-        if self.is_stream() && !self.phase.is_open() {
+        if self.is_stream() && !self.phase.is_open() && self.typed.is_fresh() {
             self.prompt = strip(self.line.bytes());
         }
     }
@@ -216,7 +216,8 @@ impl Detector {
             return Level::Unknown;
         }
         let Some(pattern) = &self.profile.line else { return Level::Unknown };
-        let text = strip(self.line.bytes());
-        if pattern.matches(&text) { Level::Ready(Signal::Line) } else { Level::Unknown }
+        let line = self.line.bytes();
+        let matches = pattern.matches(&strip(line)) || pattern.matches(&left_of_cursor(line));
+        if matches { Level::Ready(Signal::Line) } else { Level::Unknown }
     }
 }

@@ -8,6 +8,9 @@ use super::Detector;
 /// How much of a line is looked at: its end.
 const LINE_BYTES_MAX: usize = 64 * 1024;
 
+/// How much of the main screen's line is remembered while the alternate one is shown: its end.
+const ASIDE_BYTES_MAX: usize = 1024;
+
 /// The line that the output is on, and where it is in the output.
 #[derive(Debug, Default)]
 pub(super) struct Line {
@@ -20,6 +23,8 @@ pub(super) struct Line {
     sequence: u64,
     /// Where bracketed paste was switched on in this line.
     paste: Option<u64>,
+    /// The line of the main screen, and where it began, while the alternate one is shown.
+    aside: Option<(Vec<u8>, u64)>,
 }
 
 impl Line {
@@ -38,6 +43,21 @@ impl Line {
         self.bytes.clear();
         self.start = self.offset;
         self.paste = None;
+    }
+
+    /// The other screen is shown: the main one has its line, whatever the alternate one ends with.
+    fn change_screens(&mut self, alternate: bool) {
+        if alternate {
+            let from = self.bytes.len().saturating_sub(ASIDE_BYTES_MAX);
+            self.aside = Some((self.bytes.split_off(from), self.start));
+            self.clear();
+            return;
+        }
+        self.clear();
+        let (bytes, start) = self.aside.take().unwrap_or_default();
+        if strip(&bytes).contains(|c: char| !c.is_whitespace()) {
+            (self.bytes, self.start) = (bytes, start);
+        }
     }
 
     /// Where the prompt at the end of this line begins, for a line editor that says so or a prompt
@@ -113,6 +133,8 @@ impl Detector {
         match change {
             Change::Light(light) => self.light(light),
             Change::PasteOn => self.line.paste = Some(self.line.sequence),
+            Change::PasteOff => self.capture.paste_off(self.line.start),
+            Change::Screens => self.line.change_screens(self.signals.alternate),
             Change::OutputBegins => self.output_begins(),
             Change::PromptBegins if self.is_stream() && self.phase.is_open() => {
                 self.capture.cut_tail(self.line.sequence);
@@ -164,7 +186,13 @@ impl Detector {
             return;
         }
         let text = strip(self.line.bytes());
-        if pattern.matches(&text) {
+        if !pattern.matches(&text) {
+            return;
+        }
+        if self.phase.is_open() && self.is_stream() && self.capture.is_blank(self.line.start) {
+            // Nothing came before it: no turn ends here, and the one that is open goes on behind it.
+            self.capture.cut_head(self.line.offset);
+        } else {
             self.prompt_seen(Signal::Line, self.line.start);
         }
     }
