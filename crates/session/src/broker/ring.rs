@@ -31,6 +31,7 @@ enum KeptText {
 
 /// The parts of a completed turn, each cut to what is kept.
 #[derive(Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each says something else about the turn")]
 pub(super) struct Body {
     content: Bytes,
     raw: Option<Bytes>,

@@ -10,6 +10,7 @@
 //! Compiling is the only thing that fails, and says which field holds the pattern.
 
 use super::row::{Colour, Row};
+use crate::pattern::{Pattern, PatternError};
 use regex::Regex;
 use serde::Deserialize;
 
@@ -127,13 +128,13 @@ impl From<MarkForm> for Mark {
 /// Why text rules are refused.
 #[derive(Debug, thiserror::Error)]
 pub enum RulesError {
-    /// A pattern does not compile.
+    /// A pattern is wrong.
     #[error("text.{field}: {source}")]
     Pattern {
         /// The field of the rules that holds the pattern.
         field: &'static str,
-        /// What the regex compiler says, with the place.
-        source: Box<regex::Error>,
+        /// What is wrong, with the place.
+        source: PatternError,
     },
 }
 
@@ -224,5 +225,5 @@ fn compile(field: &'static str, mark: &Mark) -> Result<Marker, RulesError> {
 }
 
 fn regex(field: &'static str, pattern: &str) -> Result<Regex, RulesError> {
-    Regex::new(pattern).map_err(|source| RulesError::Pattern { field, source: Box::new(source) })
+    Pattern::new(pattern).map(Pattern::into_regex).map_err(|source| RulesError::Pattern { field, source })
 }

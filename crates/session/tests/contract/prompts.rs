@@ -152,3 +152,12 @@ fn the_unfinished_last_line_counts_only_when_the_output_rests() {
         .rest();
     assert_eq!(rested.turns(GENERIC)[0].text, "a");
 }
+
+#[test]
+fn a_newline_in_a_pattern_of_the_text_is_refused_too() {
+    for field in ["end", "end_last", "pinned", "user", "drop", "chrome", "message", "gutter"] {
+        let profile = format!("content = 'screen'\nstatus = true\n[text]\n{field} = [{{ row = 'a\\nb' }}]");
+        let error = presets().add_toml("mine", &profile).unwrap_err().to_string();
+        assert!(error.contains(&format!("text.{field}")) && error.contains('^'), "{error}");
+    }
+}

@@ -23,6 +23,11 @@ impl Pattern {
         self.0.is_match(line)
     }
 
+    /// The compiled expression.
+    pub(crate) fn into_regex(self) -> Regex {
+        self.0
+    }
+
     /// The pattern as it was written.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
@@ -33,9 +38,7 @@ impl Pattern {
 #[derive(Debug, thiserror::Error)]
 pub enum PatternError {
     /// It holds a newline, literally or as `\n` outside of a character class.
-    #[error(
-        "a prompt pattern is matched line by line and must not hold a newline (column {column})\n{shown}"
-    )]
+    #[error("a pattern is matched line by line and must not hold a newline (column {column})\n{shown}")]
     Newline {
         /// The pattern and a mark below the newline.
         shown: String,
