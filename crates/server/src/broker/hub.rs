@@ -13,7 +13,7 @@ use super::outbox::Outbox;
 use super::sinks::{Outlets, Places};
 use super::viewer::Viewer;
 use super::{BrokerConfig, BrokerTimeouts};
-use crate::connections::Connections;
+use crate::connections::{Connections, file_limit};
 use crate::memory::Memory;
 
 /// Large messages of all connections together, besides what the rings hold.
@@ -54,7 +54,7 @@ impl Hub {
             outlets,
             places: Places::default(),
             peer_uid: config.peer_uid,
-            connections: Connections::new(config.connections_max),
+            connections: Connections::new(config.connections_max.min(file_limit())),
             memory: Memory::new(LARGE_BYTES_MAX, config.timeouts.room),
             timeouts: config.timeouts,
         }
@@ -107,8 +107,10 @@ impl Hub {
     }
 
     fn ask_to_show(&self, to: ConnId, on: bool) {
-        if let Err(refusal) = self.push(to, &ServerMessage::Show { on }) {
-            tracing::debug!(%refusal, "a wrapper does not hear who watches");
+        let Some(line) = self.lines().get(&to).cloned() else { return };
+        match encode_message(&ServerMessage::Show { on }) {
+            Ok(frame) => line.outbox.show(frame),
+            Err(error) => tracing::error!(%error, "a word about who watches is too long to be sent"),
         }
     }
 
@@ -121,12 +123,8 @@ impl Hub {
 
     /// Puts bytes on their way to a wrapper.
     pub(super) fn inject(&self, to: ConnId, inject: Inject) -> Result<(), Refusal> {
-        self.push(to, &ServerMessage::Inject(inject))
-    }
-
-    fn push(&self, to: ConnId, message: &ServerMessage) -> Result<(), Refusal> {
         let line = self.lines().get(&to).cloned().ok_or(Reason::SessionDisconnected)?;
-        let frame = encode_message(message)
+        let frame = encode_message(&ServerMessage::Inject(inject))
             .map_err(|error| Refusal::new(Reason::PayloadTooLarge, error.to_string()))?;
         Ok(line.outbox.inject(frame)?)
     }

@@ -232,3 +232,10 @@ fn an_answer_that_begins_like_a_prompt_makes_no_empty_turn_and_is_not_lost() {
     let play = Play::new().print("P$ ").rest().submit("x").print("P$ \r\nrest\r\nP$ ").rest();
     assert_eq!(contents(&play, "P\\$ $"), ["rest\r\n"]);
 }
+
+#[test]
+fn enter_in_the_middle_of_a_turn_that_was_typed_ahead_does_not_cut_it() {
+    let play = asked_db().keys("a\rb\r").print("a\r\nb\r\nout 1\r\ndb> ").rest().print("out 2\r\n").rest();
+    let play = play.keys("c\r").print("c\r\nmore\r\ndb> ").rest().print("out 3\r\ndb> ").rest();
+    assert_eq!(contents(&play, "^db> "), ["out 1\r\n", "out 2\r\nmore\r\n", "out 3\r\n"]);
+}

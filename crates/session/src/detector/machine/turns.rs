@@ -96,7 +96,7 @@ impl Phase {
             Self::Starting => false,
             Self::Idle => true,
             Self::Open(open) if open.continuing => true,
-            Self::Open(open) if shows_working || open.by_queue => !open.busy,
+            Self::Open(open) if shows_working => !open.busy,
             Self::Open(open) => open.feeds == 0,
         }
     }
