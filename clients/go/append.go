@@ -71,7 +71,7 @@ func (c *Client) Append(ctx context.Context, a Append) (Ack, error) {
 	if err != nil {
 		return Ack{}, err
 	}
-	ack, err := exchange[*wire.TurnAck](ctx, c, request, false, withKey(a.Key))
+	ack, err := exchange[*wire.TurnAck](ctx, c, request, withKey(a.Key))
 	return toAck(ack, err)
 }
 
@@ -99,11 +99,8 @@ func (c *Client) SubmitAppend(ctx context.Context, a Append) (*PendingAppend, er
 
 // Wait waits until the turn is durable. It is called once; giving up does not undo the append.
 func (p *PendingAppend) Wait(ctx context.Context) (Ack, error) {
-	response, err := p.call.wait(ctx, false)
-	if err != nil {
-		return Ack{}, withKey(p.request.Key).explain(err)
-	}
-	return toAck(expect[*wire.TurnAck](p.request, response))
+	ack, err := answer[*wire.TurnAck](ctx, p.call, p.request)
+	return toAck(ack, withKey(p.request.Key).explain(err))
 }
 
 // AppendBatch appends turns and waits until they are durable. With a key it is repeated safely.
@@ -116,7 +113,7 @@ func (c *Client) AppendBatch(ctx context.Context, b Batch) ([]Ack, error) {
 			return nil, err
 		}
 	}
-	answer, err := exchange[*wire.BatchAck](ctx, c, request, false, withKey(b.Key))
+	answer, err := exchange[*wire.BatchAck](ctx, c, request, withKey(b.Key))
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 
 // Blob gives a blob's uncompressed bytes.
 func (c *Client) Blob(ctx context.Context, hash Hash) ([]byte, error) {
-	blob, err := exchange[*wire.Blob](ctx, c, &wire.GetBlob{Hash: hash}, false, safe)
+	blob, err := exchange[*wire.Blob](ctx, c, &wire.GetBlob{Hash: hash}, safe)
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +25,7 @@ func (c *Client) Blob(ctx context.Context, hash Hash) ([]byte, error) {
 // returns.
 func (c *Client) PutBlob(ctx context.Context, bytes []byte) (hash Hash, isNew bool, err error) {
 	hash = HashOf(bytes)
-	put, err := exchange[*wire.BlobPut](ctx, c, &wire.PutBlob{Hash: hash, Bytes: bytes}, false, safe)
+	put, err := exchange[*wire.BlobPut](ctx, c, &wire.PutBlob{Hash: hash, Bytes: bytes}, safe)
 	if err != nil {
 		return Hash{}, false, err
 	}
@@ -44,7 +44,7 @@ func (c *Client) HasBlobs(ctx context.Context, hashes []Hash) ([]bool, error) {
 		for i, hash := range part {
 			asked[i] = hash
 		}
-		answer, err := exchange[*wire.Presence](ctx, c, &wire.HasBlobs{Hashes: asked}, false, safe)
+		answer, err := exchange[*wire.Presence](ctx, c, &wire.HasBlobs{Hashes: asked}, safe)
 		if err != nil {
 			return nil, err
 		}
@@ -59,13 +59,13 @@ func (c *Client) HasBlobs(ctx context.Context, hashes []Hash) ([]bool, error) {
 // AttachFS sets a turn's filesystem root, which is set once: the same root again succeeds, another one is
 // ErrConflict. Snapshot makes a root.
 func (c *Client) AttachFS(ctx context.Context, turn TurnID, root Hash) error {
-	_, err := exchange[*wire.AttachFS](ctx, c, &wire.AttachFS{Turn: uint64(turn), Root: root}, false, safe)
+	_, err := exchange[*wire.AttachFS](ctx, c, &wire.AttachFS{Turn: uint64(turn), Root: root}, safe)
 	return err
 }
 
 // PublishBundle publishes a registry bundle, and says whether it was new.
 func (c *Client) PublishBundle(ctx context.Context, id string, bundle []byte) (isNew bool, err error) {
-	put, err := exchange[*wire.BundlePut](ctx, c, &wire.PutBundle{ID: id, JSON: bundle}, false, safe)
+	put, err := exchange[*wire.BundlePut](ctx, c, &wire.PutBundle{ID: id, JSON: bundle}, safe)
 	if err != nil {
 		return false, err
 	}

@@ -34,18 +34,39 @@ func (p *call) finish(o outcome) {
 	p.done <- o
 }
 
-// wait gives the answer, decoded; an ERROR frame is an error.
-func (p *call) wait(ctx context.Context, extended bool) (wire.Response, error) {
-	var o outcome
+// wait gives the answer's frame.
+func (p *call) wait(ctx context.Context) (frame, error) {
 	select {
-	case o = <-p.done:
+	case o := <-p.done:
+		return o.frame, o.err
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return frame{}, ctx.Err()
 	}
-	if o.err != nil {
-		return nil, o.err
+}
+
+// answer waits for the answer to a request and decodes it; an ERROR frame is an error, and so is an answer of another
+// kind.
+func answer[T wire.Response](ctx context.Context, p *call, request wire.Request) (T, error) {
+	f, err := p.wait(ctx)
+	if err != nil {
+		var none T
+		return none, err
 	}
-	response, err := wire.DecodeResponse(o.frame.header, o.frame.payload, extended)
+	return decodeAnswer[T](f, request)
+}
+
+func decodeAnswer[T wire.Response](f frame, request wire.Request) (T, error) {
+	response, err := decode(f)
+	decoded, ok := response.(T)
+	if err == nil && (!ok || response.Type() != request.Type()) {
+		err = wrongAnswer(response.Type())
+	}
+	return decoded, err
+}
+
+// decode decodes an answer without items; an ERROR frame is an error.
+func decode(f frame) (wire.Response, error) {
+	response, err := wire.DecodeResponse(f.header, f.payload, false)
 	if err != nil {
 		return nil, protocolError(err)
 	}

@@ -81,38 +81,38 @@ func (r repeat) explain(err error) error {
 }
 
 // exchange sends a request, again and again while that is safe and may help, and gives its answer.
-func exchange[T wire.Response](ctx context.Context, c *Client, request wire.Request, extended bool, r repeat) (T, error) {
-	var none T
+func exchange[T wire.Response](ctx context.Context, c *Client, request wire.Request, r repeat) (T, error) {
+	return exchangeAs(ctx, c, request, r, decodeAnswer[T])
+}
+
+// exchangeAs is exchange with an answer that is decoded as its caller likes.
+func exchangeAs[T any](
+	ctx context.Context, c *Client, request wire.Request, r repeat, decode func(frame, wire.Request) (T, error),
+) (T, error) {
 	tries := backoff{policy: c.options.retry}
 	for {
-		response, err := c.exchangeOnce(ctx, request, extended, r)
-		if err == nil {
-			return expect[T](request, response)
-		}
-		if !IsRetryable(err) {
-			return none, err
+		answer, err := exchangeOnce(ctx, c, request, r, decode)
+		if err == nil || !IsRetryable(err) {
+			return answer, err
 		}
 		if err := tries.retry(ctx, err); err != nil {
-			return none, err
+			return answer, err
 		}
 	}
 }
 
-func expect[T wire.Response](request wire.Request, response wire.Response) (T, error) {
-	answer, ok := response.(T)
-	if !ok || response.Type() != request.Type() {
-		return answer, wrongAnswer(response)
-	}
-	return answer, nil
-}
-
-func (c *Client) exchangeOnce(ctx context.Context, request wire.Request, extended bool, r repeat) (wire.Response, error) {
+func exchangeOnce[T any](
+	ctx context.Context, c *Client, request wire.Request, r repeat, decode func(frame, wire.Request) (T, error),
+) (answer T, err error) {
 	p, err := c.submit(ctx, request)
 	if err != nil {
-		return nil, err
+		return answer, err
 	}
-	response, err := p.wait(ctx, extended)
-	return response, r.explain(err)
+	f, err := p.wait(ctx)
+	if err == nil {
+		answer, err = decode(f, request)
+	}
+	return answer, r.explain(err)
 }
 
 // submit sends a request once, as soon as there is room for it in flight.

@@ -45,7 +45,7 @@ func (n NewContext) request(fork bool) *wire.CreateContext {
 }
 
 func (c *Client) head(ctx context.Context, request wire.Request, r repeat) (Head, error) {
-	head, err := exchange[*wire.ContextHead](ctx, c, request, false, r)
+	head, err := exchange[*wire.ContextHead](ctx, c, request, r)
 	if err != nil {
 		return Head{}, err
 	}

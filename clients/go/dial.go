@@ -90,13 +90,9 @@ func (d *dialer) greet(ctx context.Context, c *connection) error {
 	if err := c.call(p, d.hello); err != nil {
 		return err
 	}
-	response, err := p.wait(ctx, false)
+	welcome, err := answer[*wire.Welcome](ctx, p, d.hello)
 	if err != nil {
 		return err
-	}
-	welcome, ok := response.(*wire.Welcome)
-	if !ok {
-		return wrongAnswer(response)
 	}
 	if welcome.Version != wire.Version {
 		return fmt.Errorf("%w: it speaks version %d, not %d", ErrProtocol, welcome.Version, wire.Version)

@@ -127,6 +127,6 @@ func lost(cause error) error { return fmt.Errorf("%w: %w", ErrConnectionLost, ca
 
 func protocolError(cause error) error { return fmt.Errorf("%w: %w", ErrProtocol, cause) }
 
-func wrongAnswer(response wire.Response) error {
-	return fmt.Errorf("%w: message type %d does not belong to the request", ErrProtocol, response.Type())
+func wrongAnswer(answered wire.MsgType) error {
+	return fmt.Errorf("%w: message type %d does not belong to the request", ErrProtocol, answered)
 }

@@ -10,12 +10,17 @@ import (
 )
 
 const (
-	// chunkBytesMin and chunkBytesMax bound what is read into at a time: the more is handed out, the more.
-	chunkBytesMin = 64 << 10
-	chunkBytesMax = 1 << 20
-	// sharedBytes is from where on a payload may share a chunk with others. A smaller one is copied, so
-	// that whoever keeps it does not keep much more.
-	sharedBytes = 32 << 10
+	// firstBytes is the buffer until more than that comes at once.
+	firstBytes = 64 << 10
+	// bufferBytes is the buffer from then on, for the life of the connection: more than a kernel usually holds for a
+	// reader that is late. Only what is used of it takes memory, mostly the first moveBytes. All of it counts as live:
+	// a program that keeps little else collects the garbage of its reads much less often.
+	bufferBytes = 8 << 20
+	moveBytes   = 1 << 20
+	// runBytes is from where on a frame is copied out of the buffer together with those that have come behind it, up
+	// to runBytesMax. A smaller one is copied alone, so that whoever keeps it keeps nothing else.
+	runBytes    = 32 << 10
+	runBytesMax = 256 << 10
 	// trustedBytes is allocated on a declared length alone; beyond it the bytes have to come first.
 	trustedBytes = 1 << 20
 )
@@ -26,15 +31,16 @@ type frame struct {
 	payload []byte
 }
 
-// frameReader takes frames out of a stream. Payloads of middling size are handed out as parts of the chunk
-// that they were read into, which is then never written again: no byte is copied twice.
+// frameReader takes frames out of a stream. It reads into a buffer of its own, which no payload shares.
 type frameReader struct {
 	source io.Reader
-	// chunk[start:end] was read and not yet taken.
-	chunk      []byte
+	// buffer[start:end] was read and not yet taken.
+	buffer     []byte
 	start, end int
-	// handedOut says that somebody holds a part of the chunk.
-	handedOut bool
+	// crowded says that more may have come than the buffer could take.
+	crowded bool
+	// run is a copy of the first bytes of that: whole frames, whose payloads are parts of it.
+	run []byte
 }
 
 // next reads a frame whose payload has at most bytesMax. Its header is valid also when it is too long.
@@ -42,39 +48,56 @@ func (r *frameReader) next(bytesMax int) (frame, error) {
 	if err := r.fill(wire.HeaderBytes); err != nil {
 		return frame{}, err
 	}
-	header := wire.ParseHeader((*[wire.HeaderBytes]byte)(r.chunk[r.start:]))
+	header := r.headerAt(r.start)
 	if err := wire.CheckLength(header, bytesMax); err != nil {
 		return frame{header: header}, err
 	}
-	r.start += wire.HeaderBytes
 	payload, err := r.payload(int(header.Len))
 	return frame{header, payload}, err
 }
 
+func (r *frameReader) headerAt(at int) wire.Header {
+	return wire.ParseHeader((*[wire.HeaderBytes]byte)(r.buffer[at:]))
+}
+
 func (r *frameReader) payload(n int) ([]byte, error) {
-	if n > chunkBytesMax {
+	length := wire.HeaderBytes + n
+	if n > trustedBytes {
 		return r.large(n)
 	}
-	if err := r.fill(n); err != nil {
+	if err := r.fill(length); err != nil {
 		return nil, err
 	}
-	payload := r.chunk[r.start : r.start+n : r.start+n]
-	r.start += n
-	if n < sharedBytes {
-		return bytes.Clone(payload), nil
+	if len(r.run) == 0 {
+		r.run = bytes.Clone(r.buffer[r.start : r.start+r.runLength(length)])
 	}
-	r.handedOut = true
+	payload := r.run[wire.HeaderBytes:length:length]
+	r.run = r.run[length:]
+	r.start += length
 	return payload, nil
 }
 
-// fill reads until n bytes, at most chunkBytesMax, are there to be taken.
-func (r *frameReader) fill(n int) error {
-	if r.start+n > len(r.chunk) {
-		r.makeRoom(n)
+// runLength says how many bytes to copy out of the buffer, which starts with a whole frame of this length: those of
+// that frame and of the whole frames behind it that may share memory with it.
+func (r *frameReader) runLength(total int) int {
+	there := r.end - r.start
+	for total >= runBytes && total+wire.HeaderBytes <= there {
+		next := wire.HeaderBytes + int(r.headerAt(r.start+total).Len)
+		if next < runBytes || total+next > min(runBytesMax, there) {
+			break
+		}
+		total += next
 	}
+	return total
+}
+
+// fill reads until n bytes, at most one trusted frame, are there to be taken.
+func (r *frameReader) fill(n int) error {
 	for r.end-r.start < n {
-		read, err := r.source.Read(r.chunk[r.end:])
+		r.makeRoom(n)
+		read, err := r.source.Read(r.buffer[r.end:])
 		r.end += read
+		r.crowded = read >= firstBytes/2 && r.end == len(r.buffer)
 		if err != nil && r.end-r.start < n {
 			return err
 		}
@@ -82,23 +105,27 @@ func (r *frameReader) fill(n int) error {
 	return nil
 }
 
-// makeRoom moves what was not taken to the front of a chunk with room for n bytes: the same one if nobody
-// holds a part of it, else a larger one.
+// makeRoom makes room for n bytes from the start of what is there. It moves that to the front now and then, so that
+// the same memory is used again and again, and once into the larger buffer.
 func (r *frameReader) makeRoom(n int) {
-	rest := r.chunk[r.start:r.end]
-	if r.handedOut || n > len(r.chunk) {
-		size := min(max(2*len(r.chunk), chunkBytesMin, n), chunkBytesMax)
-		r.chunk, r.handedOut = make([]byte, size), false
+	rest := r.buffer[r.start:r.end]
+	switch {
+	case r.buffer == nil:
+		r.buffer = make([]byte, firstBytes)
+	case len(r.buffer) == firstBytes && (r.crowded || n > firstBytes):
+		r.buffer = make([]byte, bufferBytes)
+	case len(rest) > 0 && r.start < moveBytes && r.start+n <= len(r.buffer):
+		return
 	}
-	r.end = copy(r.chunk, rest)
+	r.end = copy(r.buffer, rest)
 	r.start = 0
 }
 
-// large reads a payload that is longer than a chunk. Its declared length is not trusted: memory grows with
-// what comes.
+// large reads a payload whose declared length is not trusted: memory grows with what comes.
 func (r *frameReader) large(n int) ([]byte, error) {
-	payload := make([]byte, min(n, trustedBytes))
-	have := copy(payload, r.chunk[r.start:r.end])
+	r.start += wire.HeaderBytes
+	payload := make([]byte, min(n, max(trustedBytes, r.end-r.start)))
+	have := copy(payload, r.buffer[r.start:r.end])
 	r.start += have
 	for {
 		if _, err := io.ReadFull(r.source, payload[have:]); err != nil {

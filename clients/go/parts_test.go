@@ -36,8 +36,8 @@ func TestPausesDoubleUpToTheLongestAndEnd(t *testing.T) {
 
 // Frames of all sizes come out whole, however the stream is cut, and stay as they are.
 func TestFramesAreTakenWhole(t *testing.T) {
-	sizes := []int{0, 1, sharedBytes - 5, sharedBytes, 50_000, 0, chunkBytesMin, 100_000,
-		chunkBytesMax - 5, chunkBytesMax - 4, chunkBytesMax, 7, 5 << 20, 3}
+	sizes := []int{0, 1, runBytes - 21, runBytes - 20, runBytes, 50_000, 0, firstBytes, 100_000, 100_000, 100_000,
+		runBytesMax - 20, runBytesMax - 19, trustedBytes - 4, trustedBytes - 3, 7, 5 << 20, 9 << 20, 3, 2 << 20, 100_000, 1}
 	var sent []byte
 	for i, size := range sizes {
 		sent = wire.AppendResponse(sent, uint64(i), &wire.Blob{Bytes: bytes.Repeat([]byte{byte(i)}, size)})
@@ -50,7 +50,7 @@ func TestFramesAreTakenWhole(t *testing.T) {
 		reader := frameReader{source: source}
 		var taken []frame
 		for range sizes {
-			f, err := reader.next(8 << 20)
+			f, err := reader.next(10 << 20)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -62,25 +62,49 @@ func TestFramesAreTakenWhole(t *testing.T) {
 				t.Errorf("%s: frame %d of %d bytes came out different", name, i, sizes[i])
 			}
 		}
-		if _, err := reader.next(8 << 20); !errors.Is(err, io.EOF) {
+		if _, err := reader.next(10 << 20); !errors.Is(err, io.EOF) {
 			t.Errorf("%s: the end gives %v", name, err)
 		}
 	}
 }
 
-func TestSmallFramesUseOneChunk(t *testing.T) {
-	one := wire.AppendResponse(nil, 1, &wire.TurnAck{Context: 1, Turn: 1})
-	reader := frameReader{source: bytes.NewReader(bytes.Repeat(one, 3*chunkBytesMin/len(one)))}
-	if _, err := reader.next(1 << 20); err != nil {
-		t.Fatal(err)
+// Whatever comes, a connection has its first buffer and at most one more.
+func TestFramesAreReadIntoOneBuffer(t *testing.T) {
+	ack := wire.AppendResponse(nil, 1, &wire.TurnAck{Context: 1, Turn: 1})
+	page := wire.AppendResponse(nil, 1, &wire.Blob{Bytes: make([]byte, 70_000)})
+	cases := []struct {
+		name   string
+		source io.Reader
+		bytes  int
+	}{
+		{"acks one by one", iotest.OneByteReader(bytes.NewReader(bytes.Repeat(ack, 3*firstBytes/len(ack)))), firstBytes},
+		{"acks at once", bytes.NewReader(bytes.Repeat(ack, 3*bufferBytes/len(ack))), bufferBytes},
+		{"pages", bytes.NewReader(bytes.Repeat(page, 3*bufferBytes/len(page))), bufferBytes},
 	}
-	first := &reader.chunk[0]
-	for {
-		if _, err := reader.next(1 << 20); err != nil {
-			break
+	for _, c := range cases {
+		reader := frameReader{source: c.source}
+		buffers := map[*byte]bool{}
+		for _, err := reader.next(1 << 20); err == nil; _, err = reader.next(1 << 20) {
+			buffers[&reader.buffer[0]] = true
 		}
-		if &reader.chunk[0] != first {
-			t.Fatal("another chunk was allocated")
+		if len(reader.buffer) != c.bytes || len(buffers) > 2 {
+			t.Errorf("%s: %d buffers, the last one of %d bytes", c.name, len(buffers), len(reader.buffer))
+		}
+	}
+}
+
+// Who keeps a payload keeps little else: small frames are alone in memory, larger ones with a few neighbours.
+func TestAPayloadSharesLittleMemory(t *testing.T) {
+	for _, size := range []int{100, runBytes - 21, runBytes, 70_000, runBytesMax, trustedBytes - 4} {
+		one := wire.AppendResponse(nil, 1, &wire.Blob{Bytes: make([]byte, size)})
+		reader := frameReader{source: bytes.NewReader(bytes.Repeat(one, 20))}
+		for range 20 {
+			if _, err := reader.next(2 << 20); err != nil {
+				t.Fatal(err)
+			}
+			if shared := len(reader.run); shared > 0 && (len(one) < runBytes || shared+len(one) > runBytesMax) {
+				t.Errorf("a frame of %d bytes shares memory with %d bytes behind it", len(one), shared)
+			}
 		}
 	}
 }

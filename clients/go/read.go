@@ -121,37 +121,48 @@ func (c *Client) History(ctx context.Context, id ContextID, r Read) iter.Seq2[Tu
 }
 
 func (c *Client) page(ctx context.Context, request wire.Request, r Read) ([]Turn, error) {
-	page, err := exchange[*wire.Page](ctx, c, request, r.Extended, safe)
+	turns, err := exchangeAs(ctx, c, request, safe, func(f frame, request wire.Request) ([]Turn, error) {
+		return decodePage(f, request, r.Extended)
+	})
 	if err != nil {
 		return nil, err
 	}
-	turns := make([]Turn, len(page.Items))
-	for i := range page.Items {
-		if turns[i], err = c.turn(&page.Items[i], r); err != nil {
+	for i := range turns {
+		if err := c.check(&turns[i], r); err != nil {
 			return nil, err
 		}
 	}
 	return turns, nil
 }
 
-func (c *Client) turn(item *wire.Item, r Read) (Turn, error) {
-	turn := Turn{
-		ID:       TurnID(item.Turn),
-		Parent:   TurnID(item.Parent),
-		Depth:    item.Depth,
-		Type:     TypeRef{ID: item.TypeID, Version: item.TypeVersion},
-		Encoding: item.Encoding,
-		Zstd:     item.Compression == wire.CompressionZstd,
-		Size:     item.RawLen,
-		Hash:     item.Hash,
-		Payload:  item.Payload,
-		FSRoot:   item.FSRoot,
+// decodePage decodes a page straight into turns.
+func decodePage(f frame, request wire.Request, extended bool) ([]Turn, error) {
+	if f.header.Type != request.Type() {
+		_, err := decodeAnswer[*wire.Page](f, request)
+		return nil, err
 	}
+	turns, err := wire.DecodePage(f.header, f.payload, extended, setTurn)
+	if err != nil {
+		return nil, protocolError(err)
+	}
+	return turns, nil
+}
+
+func setTurn(turn *Turn, item *wire.Item) {
+	turn.ID, turn.Parent, turn.Depth = TurnID(item.Turn), TurnID(item.Parent), item.Depth
+	turn.Type = TypeRef{ID: item.TypeID, Version: item.TypeVersion}
+	turn.Encoding = item.Encoding
+	turn.Zstd = item.Compression == wire.CompressionZstd
+	turn.Size, turn.Hash, turn.Payload = item.RawLen, item.Hash, item.Payload
 	if item.Extended {
-		turn.CreatedAt = time.UnixMilli(int64(item.CreatedAt)).UTC()
+		turn.CreatedAt, turn.FSRoot = time.UnixMilli(int64(item.CreatedAt)).UTC(), item.FSRoot
 	}
-	if c.options.verify && r.Payload {
-		return turn, turn.Verify()
+}
+
+// check verifies a payload that was asked for, if the client is to.
+func (c *Client) check(turn *Turn, r Read) error {
+	if !c.options.verify || !r.Payload {
+		return nil
 	}
-	return turn, nil
+	return turn.Verify()
 }

@@ -51,7 +51,11 @@ type SnapshotOptions struct {
 // root; one that changes meanwhile gives a root of what was read. Anything but files, directories and
 // symlinks is ErrUnsupportedFile, unless it is skipped.
 func (c *Client) Snapshot(ctx context.Context, dir string, o SnapshotOptions) (Snapshot, error) {
-	info, err := os.Stat(dir)
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	info, err := os.Lstat(dir)
 	if err != nil {
 		return Snapshot{}, err
 	}
@@ -171,9 +175,10 @@ func readFile(path string, info fs.FileInfo) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, snapshotFileBytesMax+1))
 }
 
-// openSame opens what info describes. A path that leads elsewhere by now, as by a symlink, is refused.
+// openSame opens what info describes. A path that leads elsewhere by now, as by a symlink, is refused; one at which
+// there is a FIFO by now does not make it wait.
 func openSame(path string, info fs.FileInfo) (*os.File, error) {
-	file, err := os.Open(path)
+	file, err := openPlain(path)
 	if err != nil {
 		return nil, err
 	}

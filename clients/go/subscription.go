@@ -147,7 +147,7 @@ func (s *Subscription) event(f frame) (event Event, isEvent bool, err error) {
 	case *wire.Failure:
 		return Event{}, false, s.refused(r)
 	}
-	return Event{}, false, wrongAnswer(response)
+	return Event{}, false, wrongAnswer(response.Type())
 }
 
 func (s *Subscription) delivered(d *wire.Delivery) (Event, error) {
@@ -156,12 +156,13 @@ func (s *Subscription) delivered(d *wire.Delivery) (Event, error) {
 	}
 	s.tries.tries = 0
 	s.caughtUp = d.CaughtUp
-	turn, err := s.client.turn(&d.Item, s.read)
-	if err != nil {
+	event := Event{Position: d.Position, Context: ContextID(d.Context), CaughtUp: d.CaughtUp}
+	setTurn(&event.Turn, &d.Item)
+	if err := s.client.check(&event.Turn, s.read); err != nil {
 		return Event{}, err
 	}
 	s.request.After = d.Position
-	return Event{Position: d.Position, Context: ContextID(d.Context), CaughtUp: d.CaughtUp, Turn: turn}, nil
+	return event, nil
 }
 
 // refused takes over the position that the server names for going on.
@@ -182,9 +183,8 @@ func (s *Subscription) findEnd(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	response, err := p.wait(ctx, s.read.Extended)
-	if err == nil {
-		return wrongAnswer(response)
+	if _, err = answer[*wire.Subscribed](ctx, p, &beyond); err == nil {
+		return wrongAnswer(beyond.Type())
 	}
 	var refused *APIError
 	if !errors.As(err, &refused) || refused.Status != 409 {

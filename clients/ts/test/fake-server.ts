@@ -17,7 +17,7 @@ export class FakePeer {
 	) {}
 
 	/** Answers a request. */
-	answer<T>(request: Frame, codec: ResponseCodec<T>, value: T, flags = 0): void {
+	answer<T>(request: Pick<Frame, "msgType" | "reqId">, codec: ResponseCodec<T>, value: T, flags = 0): void {
 		this.socket.write(frameOf({ msgType: request.msgType, flags, reqId: request.reqId }, codec, value));
 	}
 
@@ -64,6 +64,7 @@ export class FakeServer {
 			const gatherer = new FrameGatherer(FRAME_BYTES_MAX);
 			socket.on("data", (piece: Buffer) =>
 				push(gatherer, piece, (frame) => {
+					frame.payload.own();
 					const isGreeting = frame.msgType === MsgType.Hello && greets;
 					if (isGreeting) peer.answer(frame, session, { sessionId: 1n, version: 1 });
 					else onRequest(peer, frame);

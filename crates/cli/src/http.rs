@@ -57,6 +57,18 @@ impl Call {
         call
     }
 
+    /// Sends bytes that are a JSON document.
+    pub(crate) fn post_bytes(path: impl Into<String>, body: impl Into<Bytes>) -> Self {
+        let mut call = Self::new(Method::POST, path).header("content-type", "application/json");
+        call.body = body.into();
+        call
+    }
+
+    /// Takes something away.
+    pub(crate) fn delete(path: impl Into<String>) -> Self {
+        Self::new(Method::DELETE, path)
+    }
+
     /// Puts bytes where they belong.
     pub(crate) fn put(path: impl Into<String>, content_type: &str, body: Bytes) -> Self {
         let mut call = Self::new(Method::PUT, path).header("content-type", content_type);
@@ -184,6 +196,8 @@ pub(crate) struct Refused {
     pub(crate) message: String,
     /// What it is about, by name.
     pub(crate) details: Value,
+    /// Why a ledger rejected a bundle, if that is what happened.
+    pub(crate) rejection: Option<String>,
 }
 
 impl Refused {
@@ -196,7 +210,9 @@ impl Refused {
         let code = field("code").unwrap_or_else(|| status.as_u16().to_string());
         let message = field("message").unwrap_or_else(|| format!("the server answered {status}"));
         let details = parsed.as_ref().and_then(|body| body.pointer("/error/details")).cloned();
-        Self { status, code, message, details: details.unwrap_or_default() }
+        let rejection = parsed.as_ref().and_then(|body| body.pointer("/bundle/rejection/reason")?.as_str());
+        let rejection = rejection.map(str::to_owned);
+        Self { status, code, message, details: details.unwrap_or_default(), rejection }
     }
 
     /// The turn that was lost to damage of the log, if that is why.
@@ -225,6 +241,20 @@ impl Refused {
             "TooLarge" => {
                 "`turnkeep config show` lists the limits; the server takes others under [limits] in its configuration file"
             }
+            "NOT_FOUND" if self.message.contains("no world") => {
+                "`turnkeep world list` lists the worlds; `turnkeep world new` makes one"
+            }
+            "NOT_FOUND" if self.message.contains("no person") => {
+                "`turnkeep world person WORLD list` lists those who were added, `… add` adds one"
+            }
+            "NAME_TAKEN" => "choose another name",
+            "FORBIDDEN" | "OPERATOR_FORBIDDEN" | "VIEW_FORBIDDEN" => {
+                "a person's token opens what is that person's: the owner's token is in the data directory"
+            }
+            "REQUEST_ID_REUSED" => "a key stands for one request: take a new one for another",
+            "IN_PROGRESS" => "the same request still runs: ask again in a moment",
+            "BAD_CURSOR" => "cursors belong to one world and one reader: leave it out to start anew",
+            "TIME_REGRESSION" => "a world's time never goes back: `turnkeep world show WORLD` tells it",
             "NotFound" => self.missing_hint(),
             "Conflict" => return self.conflict_hint(),
             "Unprocessable" if self.message.contains(" is not a field of ") => {

@@ -56,7 +56,7 @@ impl Local {
         let token = dir.ensure_token()?;
         let auth = match auth {
             AuthMode::Token => Auth::Token(Token::new(&token)),
-            AuthMode::Off => Auth::Off,
+            AuthMode::Off => Auth::Off(Some(Token::new(&token))),
         };
         let store = open(config, dir)?;
         let serving =

@@ -12,6 +12,7 @@ mod ending;
 mod failure;
 mod fresh_dir;
 mod http;
+mod ledger;
 mod local;
 mod names;
 mod output;
@@ -48,6 +49,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
   echo '{\"text\":\"hi\"}' | turnkeep append 1 --type com.example.Note@1 --data -
   turnkeep log 1 --graph                         its history, with branches
   turnkeep wrap -- claude                        run an agent and capture its turns
+  turnkeep invoke default \"Good morning.\"        speak in a world
   turnkeep sessions                              what the wrapped agents do
 
 Every setting can also be given as TURNKEEP_NAME in the environment (a limit as TURNKEEP_LIMITS_NAME)

@@ -58,7 +58,9 @@ impl Session {
             // A server may have started meanwhile.
             Err(error) => return Self::running(config, &dir).await?.ok_or(error),
         };
-        let target = Target::parse(&local.http_addr().to_string(), Some(local.token().to_owned()), None)?;
+        // A token that was given counts here as it does with a server that runs.
+        let token = config.token.value.clone().unwrap_or_else(|| local.token().to_owned());
+        let target = Target::parse(&local.http_addr().to_string(), Some(token), None)?;
         Ok(Self { http: Http::new(target), binary: Some(local.tcp_addr().to_string()), local: Some(local) })
     }
 
@@ -97,6 +99,16 @@ impl Session {
         };
         let target = note_target(&note, token, config.tls_ca.value.clone())?;
         Ok(Some(Self { http: Http::new(target), binary: Some(note.tcp), local: None }))
+    }
+
+    /// Whether the server is the command's own and ends with it.
+    pub(crate) fn is_own(&self) -> bool {
+        self.local.is_some()
+    }
+
+    /// Where the command's own server listens: HTTP, then the binary protocol.
+    pub(crate) fn own_addresses(&self) -> Option<(String, String)> {
+        self.local.as_ref().map(|local| (local.http_addr().to_string(), local.tcp_addr().to_string()))
     }
 
     /// A client of the binary protocol of the same server.

@@ -33,7 +33,7 @@ pub use log::{AppendError, Appended, FileLog, Log, LogOptions, SyncPolicy};
 pub use reader::{BlobReadError, LogReader, ReadError};
 pub use recovery::{OpenError, Recovered, TornTail};
 pub use segment::Locator;
-pub use storage::{FaultyStorage, FileStorage, MemoryStorage, Storage, StorageFile, View};
+pub use storage::{Fault, FaultyStorage, FileStorage, MemoryStorage, Storage, StorageFile, View};
 
 /// A frame's number: dense from 1, opaque to everyone but the log. 0 is before the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

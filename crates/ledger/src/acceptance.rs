@@ -1,10 +1,10 @@
 //! Whether a proposed bundle may be committed.
 //!
 //! Checks run in a fixed order and stop at the first fault, so the same bundle gets the same verdict
-//! everywhere: SHAPE, REQUEST_MISMATCH, ACTOR_MISMATCH, WROTE_MISMATCH, TOO_LARGE; ID_PRESET and
-//! UNKNOWN_FIELD outside the entries; then each entry through all of its checks ([`entry`]), entry by entry;
-//! then who may offer prose; POCKET_INVALID; PROVENANCE_INVALID. No check asks about anything that the writer
-//! may not see, and none looks at what words mean.
+//! everywhere: `SHAPE`, `REQUEST_MISMATCH`, `ACTOR_MISMATCH`, `WROTE_MISMATCH`, `TOO_LARGE`; `ID_PRESET` and
+//! `UNKNOWN_FIELD` outside the entries; then each entry through all of its checks, entry by entry; then who
+//! may offer prose; `POCKET_INVALID`; `PROVENANCE_INVALID`. No check asks about anything that the writer may
+//! not see, and none looks at what words mean.
 
 mod entry;
 mod pocket;

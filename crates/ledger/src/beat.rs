@@ -22,6 +22,7 @@ use crate::fact::{
 };
 use crate::fault::{Code, Fault};
 use crate::ids::{BundleId, EntryId, Ids, ItemId, Name};
+use crate::lint;
 use crate::outcome;
 use crate::principal::{Grant, Principal, Sight};
 use crate::projection::{self, Frame};
@@ -226,10 +227,18 @@ impl Draft {
             });
         }
         let position = world.position() + u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
-        let scene = proposal.scene.map(|scene| Scene { position, text: scene.text, cited: scene.cited });
+        let scene = proposal.scene.map(|scene| Scene {
+            position,
+            text: lint::recorded(scene.text),
+            cited: scene.cited,
+        });
         let notes = proposal.notes.into_iter();
-        let notes =
-            notes.map(|note| Note { position, person: note.person, text: note.text, cited: note.cited });
+        let notes = notes.map(|note| Note {
+            position,
+            person: note.person,
+            text: lint::recorded(note.text),
+            cited: note.cited,
+        });
         self.derived.extend(scene.map(Fact::Scene));
         self.derived.extend(notes.map(Fact::Note));
         let last_public = self.entries.iter().rev().find(|entry| entry.visible_to.is_none());

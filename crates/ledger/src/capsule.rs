@@ -17,7 +17,7 @@ use crate::ids::{CapsuleId, OPERATOR, hash_of};
 use crate::json::{Node, canonical};
 use crate::pocket::open_calendar;
 use crate::quotation::{self, Quotation, Space};
-use crate::search::{Scope, excerpt_naming, mention};
+use crate::search::{Mention, Scope, excerpt_naming};
 use crate::time::WorldTime;
 use crate::view::View;
 use crate::world::World;
@@ -26,6 +26,9 @@ use crate::world::World;
 pub const CAPSULE_BYTES_MAX: usize = 16 << 10;
 /// What stands before a note.
 pub const DERIVED: &str = "Derived, not authority: ";
+
+/// How many entries are looked at first; then twice as many, and so on until the capsule is full.
+const FIRST_CANDIDATES: usize = 128;
 
 const SOURCES: &str = "SOURCE_EXCERPTS";
 const NOTES: &str = "OPTIONAL_DERIVED";
@@ -65,9 +68,18 @@ fn names<'a>(world: &'a World, person: &'a str) -> Vec<&'a str> {
 struct Subject<'a> {
     id: &'a str,
     names: Vec<&'a str>,
+    mentions: Vec<Mention>,
 }
 
-impl Subject<'_> {
+impl<'n> Subject<'n> {
+    fn of(world: &'n World, id: &'n str) -> Self {
+        let mut names = names(world, id);
+        names.sort_unstable();
+        names.dedup();
+        let mentions = names.iter().map(|name| Mention::of(name)).collect();
+        Self { id, names, mentions }
+    }
+
     /// The piece of an entry to quote, if it is the person's or names the person.
     fn quotation<'a>(&self, view: &View<'a>, number: u32) -> Option<Quotation<'a>> {
         let entry = view.numbered(number)?;
@@ -77,30 +89,54 @@ impl Subject<'_> {
         if entry.author.id.as_str() == self.id {
             return Some(Quotation::beginning(number, entry));
         }
-        self.names.iter().find(|name| mention(&entry.text, name).is_some())?;
-        Some(Quotation { number, entry, range: excerpt_naming(&entry.text, &self.names) })
+        self.mentions.iter().find(|mention| mention.find(&entry.text).is_some())?;
+        Some(Quotation { number, entry, range: excerpt_naming(&entry.text, &self.mentions) })
     }
 
-    /// Entries that may be about the person, the newest first; those that are, are among them.
-    fn candidates(&self, view: &View<'_>) -> impl Iterator<Item = u32> + use<> {
-        let scope = Scope { classes: view.classes(), at: view.at() };
-        let named = self.names.iter().flat_map(|name| view.world.index().naming(&scope, name));
-        let mut numbers: Vec<u32> = named.chain(view.world.authored_by(self.id).iter().copied()).collect();
-        numbers.sort_unstable();
+    /// The newest entries before a number that may be about the person, the newest first, and the number
+    /// before which there may be more.
+    fn candidates(&self, view: &View<'_>, before: u32, count: usize) -> (Vec<u32>, u32) {
+        let scope = Scope { classes: view.classes(), at: before.min(view.at()) };
+        let authored = view.world.authored_by(self.id);
+        let authored = &authored[..authored.partition_point(|number| *number < scope.at)];
+        let mut sources = vec![authored.iter().rev().take(count).copied().collect::<Vec<_>>()];
+        sources.extend(self.names.iter().map(|name| view.world.index().naming(&scope, name, count)));
+        // A source that gave all it was asked for may have more before its last.
+        let cut = sources.iter().filter(|found| found.len() == count).filter_map(|found| found.last());
+        let end = cut.max().copied().unwrap_or(0);
+        let mut numbers: Vec<u32> = sources.concat().into_iter().filter(|number| *number >= end).collect();
+        numbers.sort_unstable_by(|one, other| other.cmp(one));
         numbers.dedup();
-        numbers.into_iter().rev()
+        (numbers, end)
+    }
+
+    /// All entries that may be about the person, the newest first.
+    fn newest_first(&self, view: &View<'_>) -> impl Iterator<Item = u32> {
+        let (mut before, mut count) = (view.at(), FIRST_CANDIDATES);
+        let batches = std::iter::from_fn(move || {
+            let (numbers, end) = (before > 0).then(|| self.candidates(view, before, count))?;
+            (before, count) = (end, count.saturating_mul(2));
+            Some(numbers)
+        });
+        batches.flatten()
+    }
+
+    /// Whether an entry may be about the person.
+    fn may_be_in(&self, view: &View<'_>, number: u32) -> bool {
+        self.candidates(view, number + 1, 1).0.first() == Some(&number)
     }
 }
 
 impl<'a> Capsule<'a> {
     /// What the view may know of a person. Of somebody unknown there is nothing to know.
     pub fn of(view: &View<'a>, person: &str) -> Self {
-        let subject = Subject { id: person, names: names(view.world, person) };
+        let subject = Subject::of(view.world, person);
         let about = |number| subject.quotation(view, number);
         let mut taken = HashSet::new();
-        let newest = subject.candidates(view).filter_map(about);
+        let newest = subject.newest_first(view).filter_map(about);
         let mut quotations = Space::of_text(CAPSULE_BYTES_MAX).fill(newest, &mut taken);
-        let planned = open_calendar(view, view.time()).into_iter().rev().filter_map(about);
+        let planned = open_calendar(view, view.time()).into_iter().rev();
+        let planned = planned.filter(|number| subject.may_be_in(view, *number)).filter_map(about);
         quotations.extend(Space::of_text(CAPSULE_BYTES_MAX).fill(planned, &mut taken));
         quotations.sort_by_key(|quotation| quotation.number);
         let note = newest_note(view, person);

@@ -136,7 +136,7 @@ impl<'a> Sections<'a> {
         let optional = |key: &str| root.optional(key)?.map(object).transpose();
         let (invoker, operator, mode) = (required("invoker")?, required("operator")?, required("mode")?);
         let (overrides, ui) = (optional("declared_overrides")?, optional("ui")?);
-        Ok(Self { invoker, operator, mode, overrides, ui, root })
+        Ok(Self { root, invoker, operator, mode, overrides, ui })
     }
 }
 

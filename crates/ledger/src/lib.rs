@@ -7,6 +7,7 @@
 
 pub mod acceptance;
 pub mod anchor;
+pub mod as_of;
 pub mod audience;
 pub mod beat;
 pub mod capsule;
@@ -35,8 +36,10 @@ pub mod retrieval;
 pub mod schema;
 pub mod search;
 pub mod staged;
+pub mod teamworld;
 pub mod time;
 pub mod tools;
+pub mod verify;
 pub mod view;
 pub mod world;
 
@@ -46,4 +49,3 @@ pub use fault::{Code, Fault};
 pub use principal::{Grant, Principal, Sight};
 pub use view::View;
 pub use world::World;
-pub mod teamworld;

@@ -4,6 +4,8 @@
 //! recorded without its words, and the mechanical text, or no note, stands instead; the bundle that brought
 //! it is unaffected.
 
+use crate::search::Mention;
+
 /// What does not belong into offered prose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lint {
@@ -46,9 +48,10 @@ const STATE_WORDS_MAX: usize = 3;
 
 /// The first lint that fires.
 pub fn lint(text: &str) -> Option<Lint> {
-    let checks: [(Lint, fn(&str) -> bool); 3] =
-        [(Lint::KeyValue, has_key_value), (Lint::Markup, has_markup), (Lint::Machinery, has_machinery)];
-    checks.iter().find(|(_, fires)| fires(text)).map(|(lint, _)| *lint)
+    let fired = |fires: bool, lint| fires.then_some(lint);
+    fired(has_key_value(text), Lint::KeyValue)
+        .or_else(|| fired(has_markup(text), Lint::Markup))
+        .or_else(|| fired(has_machinery(text), Lint::Machinery))
 }
 
 /// What is recorded of offered prose: its words, or none where a lint fires.
@@ -116,7 +119,7 @@ fn has_tag(text: &str) -> bool {
 }
 
 fn has_machinery(text: &str) -> bool {
-    MACHINERY.iter().any(|words| crate::search::mention(text, words).is_some())
+    MACHINERY.iter().any(|words| Mention::of(words).find(text).is_some())
 }
 
 #[cfg(test)]

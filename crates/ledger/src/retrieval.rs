@@ -66,7 +66,7 @@ pub fn search(view: &View<'_>, request: &ToolRequest, window: &TimeWindow) -> Va
     let scope = Scope { classes: view.classes(), at: view.at() };
     let Ok(hits) = view.world.index().search(&scope, &query, &Visible(view));
     let found = hits.into_iter().filter_map(|Hit { entry, .. }| view.numbered(entry));
-    pack(request, found.map(|entry| result(entry, excerpt(&entry.text, query.text))).collect())
+    pack(request, &found.map(|entry| result(entry, excerpt(&entry.text, query.text))).collect::<Vec<_>>())
 }
 
 /// The entries of these ids and bundles, in ledger order, each once.
@@ -81,7 +81,7 @@ pub fn get(view: &View<'_>, request: &ToolRequest, window: &TimeWindow) -> Value
     };
     let found = numbers.into_iter().filter_map(|number| view.numbered(number)).filter(wanted);
     let found = found.take(request.limit.unwrap_or(LIMIT_MAX) as usize);
-    pack(request, found.map(|entry| result(entry, excerpt(&entry.text, ""))).collect())
+    pack(request, &found.map(|entry| result(entry, excerpt(&entry.text, ""))).collect::<Vec<_>>())
 }
 
 /// The visible entries that an id means; none for an id that means nothing to the view.
@@ -105,7 +105,7 @@ fn result(entry: &Entry, range: Range<usize>) -> Value {
     })
 }
 
-fn pack(request: &ToolRequest, results: Vec<Value>) -> Value {
+fn pack(request: &ToolRequest, results: &[Value]) -> Value {
     let empty = results.is_empty();
     json!({
         "tool_request_id": request.tool_request_id,

@@ -7,18 +7,22 @@
 //! order with the same scores, to the last bit: nothing here depends on an entry's absolute number, on
 //! how classes are numbered, or on how the visible entries are divided among them.
 //!
-//! The rank of an entry is the sum over the query's terms, in query order, of
+//! The rank of an entry is the sum over the query's terms, the rarest first, of
 //! `idf * tf * (K1 + 1) / (tf + K1 * (1 - B + B * length / average))`, plus [`NEIGHBOUR`] of what the same
 //! sum of the visible entry before it, and of the one after it, owes to terms that it has not itself, when
-//! they are at most half an hour of world time away. The best [`RERANKED`] of these then get [`SESSION`] of the weight of all terms that their
-//! surroundings speak of. Ties go to the later entry. Author, window and phrases filter what may be a
+//! they are at most half an hour of world time away. The best [`RERANKED`] of these ([`RERANKED_SMALL`] in
+//! a small view) then get [`SESSION`] of the weight of all terms that their surroundings speak of. Ties go
+//! to the later entry. Author, window and phrases filter what may be a
 //! hit; they do not change the figures, and a neighbour need not pass them.
 //!
 //! Nothing here does I/O. The index holds no text: phrases are checked against [`Texts`].
 
 mod checkpoint;
+mod columns;
 mod excerpt;
+mod filter;
 mod fold;
+mod gather;
 mod index;
 mod lexicon;
 mod naming;
@@ -28,6 +32,7 @@ mod rank;
 mod scratch;
 mod stem;
 mod surroundings;
+mod terms;
 mod words;
 
 #[cfg(test)]
@@ -38,8 +43,8 @@ use std::borrow::Cow;
 pub use checkpoint::CheckpointError;
 pub use excerpt::{EXCERPT_BYTES_MAX, excerpt};
 pub use index::Index;
-pub use naming::{excerpt_naming, mention};
-pub use rank::{NEIGHBOUR, RERANKED, SESSION};
+pub use naming::{Mention, excerpt_naming};
+pub use rank::{NEIGHBOUR, RERANKED, RERANKED_SMALL, SESSION, SMALL};
 pub use surroundings::{REACH_MILLIS, SESSION_STEPS};
 
 /// An audience class: all entries that the same set of people may read. The caller numbers them.

@@ -32,8 +32,7 @@ impl WorldTime {
 
     /// The instant of an RFC 3339 text, which is kept as it is.
     pub fn parse(text: &str) -> Option<Self> {
-        // A zone in brackets is an extension that RFC 3339 does not have.
-        let instant = (!text.contains('[')).then(|| text.parse().ok()).flatten()?;
+        let instant = (Written::of(text) == Some(Written::Instant)).then(|| text.parse().ok()).flatten()?;
         Some(Self { instant, text: text.into() })
     }
 
@@ -46,8 +45,9 @@ impl WorldTime {
             let message = "must be a time such as 2026-11-15T09:00:00Z or, local, 2026-11-15T09:00:00";
             Fault::new(Code::TimeFormat, path, message)
         };
-        let local: DateTime =
-            if text.contains('[') { Err(format()) } else { text.parse().map_err(|_| format()) }?;
+        let local =
+            (Written::of(text) == Some(Written::Local)).then(|| text.parse::<DateTime>().ok()).flatten();
+        let local = local.ok_or_else(format)?;
         let ambiguous = |_| {
             let message = format!("{text} does not exist or exists twice in {zone}: give an offset");
             Fault::new(Code::TimeAmbiguous, path, message)
@@ -77,6 +77,43 @@ impl WorldTime {
     pub fn date(&self, zone: &Zone) -> jiff::civil::Date {
         self.instant.to_zoned(zone.0.clone()).date()
     }
+}
+
+/// What a text is written as. The parser takes more than RFC 3339 has, such as `20261115T090000Z`; what is
+/// kept and shown as it was given is held to the letter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Written {
+    /// A date and a time with an offset.
+    Instant,
+    /// A date, perhaps with a time, without one.
+    Local,
+}
+
+impl Written {
+    fn of(text: &str) -> Option<Self> {
+        let rest = digits(text, "0000-00-00")?;
+        let Some(rest) = rest.strip_prefix(['T', 't']) else { return rest.is_empty().then_some(Self::Local) };
+        let rest = digits(rest, "00:00")?;
+        let Some(rest) = digits(rest, ":00") else { return rest.is_empty().then_some(Self::Local) };
+        let fraction = |rest: &str| rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let rest = match rest.strip_prefix('.') {
+            Some(rest) => rest.get(fraction(rest)..).filter(|_| fraction(rest) > 0)?,
+            None => rest,
+        };
+        let numeric = || digits(rest.strip_prefix(['+', '-'])?, "00:00").filter(|rest| rest.is_empty());
+        match rest {
+            "" => Some(Self::Local),
+            "Z" | "z" => Some(Self::Instant),
+            _ => numeric().map(|_| Self::Instant),
+        }
+    }
+}
+
+/// What follows a beginning of this form, in which `0` is any digit.
+fn digits<'a>(text: &'a str, form: &str) -> Option<&'a str> {
+    let fits = |(byte, form): (u8, u8)| if form == b'0' { byte.is_ascii_digit() } else { byte == form };
+    let (start, rest) = text.split_at_checked(form.len())?;
+    start.bytes().zip(form.bytes()).all(fits).then_some(rest)
 }
 
 impl PartialEq for WorldTime {
@@ -143,6 +180,43 @@ mod tests {
         let given = WorldTime::parse("2026-01-01T02:00:00+02:00").unwrap();
         assert_eq!(given.as_str(), "2026-01-01T02:00:00+02:00");
         assert_eq!(given, WorldTime::parse("2026-01-01T00:00:00Z").unwrap());
+    }
+
+    #[test]
+    fn what_is_kept_as_it_was_given_is_rfc_3339_to_the_letter() {
+        for text in [
+            "2026-11-15T09:00:00Z",
+            "2026-11-15t09:00:00z",
+            "2026-11-15T09:00:00.5Z",
+            "2026-11-15T09:00:00.123456789-00:30",
+        ] {
+            assert_eq!(WorldTime::parse(text).map(|time| time.as_str().to_owned()).as_deref(), Some(text));
+        }
+        let berlin = Zone::named("Europe/Berlin").unwrap();
+        for text in [
+            "20261115T090000Z",
+            "2026-11-15 09:00:00Z",
+            "2026-11-15T09:00Z",
+            "2026-11-15T09Z",
+            "2026-11-15T09:00:00+01",
+            "2026-11-15T09:00:00+0100",
+            "2026-11-15T09:00:00+01:00:30",
+            "+002026-11-15T09:00:00Z",
+            "2026-11-15T09:00:00,5Z",
+            "2026-11-15T09:00:00.Z",
+            "2026-11-15T24:00:00Z",
+            "2026-13-15T09:00:00Z",
+            "2026-11-15T09:00:00Z ",
+            "2026-11-1５T09:00:00Z",
+            "2026-W46-7",
+        ] {
+            assert_eq!(WorldTime::parse(text), None, "{text}");
+            assert_eq!(WorldTime::parse_in(text, &berlin, "t").unwrap_err().code, Code::TimeFormat, "{text}");
+        }
+        for text in ["2026-11-15", "2026-11-15T00:00", "2026-11-15T00:00:00", "2026-11-15T00:00:00.000"] {
+            let time = WorldTime::parse_in(text, &berlin, "t").unwrap();
+            assert_eq!(time.as_str(), "2026-11-14T23:00:00.000Z", "{text}");
+        }
     }
 
     #[test]

@@ -3,11 +3,11 @@
 //! They decide nothing, write nothing and move no clock. A request is judged in a fixed order, and the
 //! first fault is the answer:
 //!
-//! 1. its shape, from the outside in and in the order of the fields: TOOL_REQUEST_INVALID, in every object
-//!    UNKNOWN_FIELD before its fields; UNKNOWN_TOOL and BAD_LIMIT where they stand;
-//! 2. in a beat: REQUEST_MISMATCH, DUPLICATE_TOOL_ID;
-//! 3. the caller: ACTOR_MISMATCH, VIEW_FORBIDDEN;
-//! 4. the constraints: TIME_FORMAT, TIME_AMBIGUOUS, BAD_WINDOW, and a capsule's person.
+//! 1. its shape, from the outside in and in the order of the fields: `TOOL_REQUEST_INVALID`, in every object
+//!    `UNKNOWN_FIELD` before its fields; `UNKNOWN_TOOL` and `BAD_LIMIT` where they stand;
+//! 2. in a beat: `REQUEST_MISMATCH`, `DUPLICATE_TOOL_ID`;
+//! 3. the caller: `ACTOR_MISMATCH`, `VIEW_FORBIDDEN`;
+//! 4. the constraints: `TIME_FORMAT`, `TIME_AMBIGUOUS`, `BAD_WINDOW`, and a capsule's person.
 //!
 //! No answer and no fault depends on what the view may not see.
 
@@ -28,8 +28,6 @@ use crate::view::View;
 use crate::world::World;
 
 mod beat;
-#[cfg(test)]
-mod tests;
 
 pub use beat::{CALLS_MAX, Loop, PACK_BYTES_MAX};
 

@@ -13,10 +13,26 @@ use crate::config::ServerConfig;
 /// Who may talk to the server.
 #[derive(Debug, Clone)]
 pub enum Auth {
-    /// Everyone on this machine. For development and tests on loopback.
-    Off,
-    /// Whoever knows the owner's token.
+    /// Whoever comes without a token is the owner. A token that is sent still counts: the owner's, if it
+    /// is given here, or a person's. For development and tests on loopback.
+    Off(Option<Token>),
+    /// Whoever knows the owner's token, and persons by theirs.
     Token(Token),
+}
+
+impl Auth {
+    /// Whether nobody needs a token.
+    pub fn is_off(&self) -> bool {
+        matches!(self, Self::Off(_))
+    }
+
+    /// Whether `given` is the owner's token.
+    pub fn is_owner(&self, given: &[u8]) -> bool {
+        match self {
+            Self::Off(owner) => owner.as_ref().is_some_and(|owner| owner.matches(given)),
+            Self::Token(owner) => owner.matches(given),
+        }
+    }
 }
 
 /// A secret. It is compared in constant time and never printed.
@@ -81,6 +97,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) origin: Option<&'a str>,
     pub(crate) fetch_site: Option<&'a str>,
     pub(crate) bearer: Option<&'a str>,
+    /// Whether the bearer token is a person's that counts.
+    pub(crate) person: bool,
     pub(crate) cookie: Option<&'a str>,
 }
 
@@ -88,9 +106,20 @@ pub(crate) struct Facts<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pass {
     /// It is answered.
-    Serve,
+    Serve(Badge),
     /// Its origin is told what it may send.
     Preflight,
+}
+
+/// What a request has shown of who it is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Badge {
+    /// Nothing: the route is open.
+    Nobody,
+    /// The owner's token or cookie, or nothing where nothing is asked for.
+    Owner,
+    /// A person's token.
+    Person,
 }
 
 /// Why a request is refused.
@@ -165,7 +194,7 @@ impl Gate {
 
     /// Whether anyone may come in without a token.
     pub(crate) fn is_off(&self) -> bool {
-        matches!(self.auth, Auth::Off)
+        self.auth.is_off()
     }
 
     /// Decides about a request that arrived at the local address `local`.
@@ -180,28 +209,17 @@ impl Gate {
         if facts.ask == Ask::Preflight {
             return Ok(Pass::Preflight);
         }
-        if !facts.open {
-            self.authenticate(facts)?;
-        }
-        Ok(Pass::Serve)
+        let badge = if facts.open { Badge::Nobody } else { self.authenticate(facts)? };
+        Ok(Pass::Serve(badge))
     }
 
-    fn authenticate(&self, facts: &Facts<'_>) -> Result<(), Denied> {
-        let Auth::Token(owner) = &self.auth else {
-            return match facts.fetch_site {
-                Some(site) if facts.origin.is_none() && !matches!(site, "same-origin" | "none") => {
-                    Err(Denied::CrossSite(site.to_owned()))
-                }
-                _ => Ok(()),
-            };
-        };
-        match (facts.bearer, facts.cookie) {
-            (Some(bearer), _) if owner.matches(bearer.as_bytes()) => Ok(()),
+    fn authenticate(&self, facts: &Facts<'_>) -> Result<Badge, Denied> {
+        match (facts.bearer, &self.auth) {
+            (Some(bearer), auth) if auth.is_owner(bearer.as_bytes()) => Ok(Badge::Owner),
+            (Some(_), _) if facts.person => Ok(Badge::Person),
             (Some(_), _) => Err(Denied::WrongCredentials),
-            (None, Some(cookie)) if !owner.matches_cookie(cookie) => Err(Denied::WrongCredentials),
-            (None, Some(_)) if facts.origin.is_none() && facts.ask != Ask::Read => Err(Denied::CookieAlone),
-            (None, Some(_)) => Ok(()),
-            (None, None) => Err(Denied::NoCredentials),
+            (None, Auth::Off(_)) => same_site(facts).map(|()| Badge::Owner),
+            (None, Auth::Token(owner)) => by_cookie(owner, facts).map(|()| Badge::Owner),
         }
     }
 
@@ -220,6 +238,25 @@ impl Gate {
         let origin = origin.to_ascii_lowercase();
         let ours = origin.strip_prefix(self.scheme).and_then(|rest| rest.strip_prefix("://"));
         ours.is_some_and(|ours| ours.eq_ignore_ascii_case(host)) || self.allow_origins.contains(&origin)
+    }
+}
+
+/// Without a token to ask for, a request must not come from a page of another site.
+fn same_site(facts: &Facts<'_>) -> Result<(), Denied> {
+    match facts.fetch_site {
+        Some(site) if facts.origin.is_none() && !matches!(site, "same-origin" | "none") => {
+            Err(Denied::CrossSite(site.to_owned()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn by_cookie(owner: &Token, facts: &Facts<'_>) -> Result<(), Denied> {
+    match facts.cookie {
+        Some(cookie) if !owner.matches_cookie(cookie) => Err(Denied::WrongCredentials),
+        Some(_) if facts.origin.is_none() && facts.ask != Ask::Read => Err(Denied::CookieAlone),
+        Some(_) => Ok(()),
+        None => Err(Denied::NoCredentials),
     }
 }
 

@@ -48,7 +48,7 @@ impl Default for ServerConfig {
         Self {
             tcp_addr: SocketAddr::from(([127, 0, 0, 1], 9009)),
             http_addr: SocketAddr::from(([127, 0, 0, 1], 9010)),
-            auth: Auth::Off,
+            auth: Auth::Off(None),
             allow_hosts: Vec::new(),
             allow_origins: Vec::new(),
             tls: None,
@@ -141,7 +141,7 @@ impl ServerConfig {
             if addr.ip().to_canonical().is_loopback() {
                 continue;
             }
-            if matches!(self.auth, Auth::Off) {
+            if self.auth.is_off() {
                 return Err(ConfigError::ExposedWithoutToken(addr));
             }
             if self.tls.is_none() {
@@ -175,7 +175,7 @@ mod tests {
         let files = TlsFiles { cert: "c".into(), key: "k".into() };
         ServerConfig {
             http_addr: addr.parse().unwrap(),
-            auth: if token { Auth::Token(Token::new("secret")) } else { Auth::Off },
+            auth: if token { Auth::Token(Token::new("secret")) } else { Auth::Off(None) },
             tls: tls.then_some(files),
             ..ServerConfig::default()
         }

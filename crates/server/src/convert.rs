@@ -7,7 +7,7 @@ use bytes::Bytes;
 use turnkeep_store::blob::SentBlob;
 use turnkeep_store::{Append, AppendPart, Command, CreateContext, Key, Labels, NewBlob, NewTurn};
 use turnkeep_types::{BlobHash, Compression, Limits, TypeRef};
-use turnkeep_wire::message as wire;
+use turnkeep_wire::{ErrorCode, message as wire};
 
 use crate::error::ApiError;
 use crate::nesting::{NESTING_MAX, nesting};
@@ -101,6 +101,9 @@ pub fn put_bundle(policy: &Policy, id: String, json: Bytes) -> Result<Command, A
 /// An idempotency key as sent; no bytes mean no key.
 pub fn key(policy: &Policy, bytes: Bytes) -> Result<Option<Key>, ApiError> {
     within("idempotency key bytes", policy.limits.key_bytes_max, bytes.len() as u64)?;
+    if bytes.starts_with(RESERVED.as_bytes()) {
+        return Err(reserved("idempotency keys"));
+    }
     Ok(Key::new(bytes))
 }
 
@@ -110,9 +113,20 @@ pub fn declared_type(policy: &Policy, id: &str, version: u32) -> Result<TypeRef,
     Ok(TypeRef::new(id, version))
 }
 
+/// What the keys and labels of the ledger's own contexts begin with.
+const RESERVED: &str = "turnkeep.ledger";
+
+fn reserved(what: &str) -> ApiError {
+    let message = format!("{what} that begin with {RESERVED} are the server's own");
+    ApiError::new(ErrorCode::Forbidden, message)
+}
+
 /// Labels as sent.
 pub fn labels(policy: &Policy, labels: Labels) -> Result<Labels, ApiError> {
     within("labels", policy.limits.labels_max, labels.len() as u64)?;
+    if labels.keys().any(|key| key.starts_with(RESERVED)) {
+        return Err(reserved("labels"));
+    }
     let longest = labels.iter().map(|(key, value)| key.len().max(value.len())).max().unwrap_or(0);
     within("label bytes", policy.limits.label_bytes_max, longest as u64)?;
     Ok(labels)

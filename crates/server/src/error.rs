@@ -5,11 +5,13 @@
 //! nothing about us.
 
 use serde_json::{Map, Value, json};
+use turnkeep_ledger::{Code, Fault};
 use turnkeep_store::registry::BundleError;
 use turnkeep_store::{BlobError, ReadError, Refusal, SubmitError};
 use turnkeep_types::TurnId;
 use turnkeep_wire::{DecodeError, ErrorBody, ErrorCode, FrameTooLong};
 
+use crate::ledger::LedgerError;
 use crate::nesting::NESTING_MAX;
 
 /// A failed request.
@@ -18,6 +20,8 @@ use crate::nesting::NESTING_MAX;
 pub struct ApiError {
     /// The kind of error.
     pub code: ErrorCode,
+    /// The ledger's word, where the error is the ledger's; it is what the caller is told.
+    pub word: Option<Code>,
     /// For the caller.
     pub message: String,
     /// Values for the caller's program.
@@ -29,7 +33,7 @@ pub struct ApiError {
 impl ApiError {
     /// An error without details.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), details: Map::new(), source: None }
+        Self { code, word: None, message: message.into(), details: Map::new(), source: None }
     }
 
     /// A request that cannot be understood.
@@ -62,10 +66,22 @@ impl ApiError {
         self
     }
 
+    /// Names the error by a word of the ledger.
+    #[must_use]
+    pub fn word(mut self, word: Code) -> Self {
+        self.word = Some(word);
+        self
+    }
+
+    /// Whether the same request may succeed later, unchanged.
+    pub fn is_retryable(&self) -> bool {
+        self.code.is_retryable() || self.word == Some(Code::InProgress)
+    }
+
     /// The error's JSON.
     pub fn body(&self) -> ErrorBody {
         ErrorBody {
-            code: self.code.word().to_owned(),
+            code: self.word.map_or(self.code.word(), Code::word).to_owned(),
             message: self.message.clone(),
             details: self.details.clone(),
         }
@@ -187,6 +203,80 @@ impl From<DecodeError> for ApiError {
 impl From<FrameTooLong> for ApiError {
     fn from(long: FrameTooLong) -> Self {
         Self::too_large("frame bytes", long.limit as u64, long.header.len.into())
+    }
+}
+
+impl From<Fault> for ApiError {
+    fn from(fault: Fault) -> Self {
+        let message = match fault.path.as_str() {
+            "" => fault.message.into_owned(),
+            path => format!("{path} {}", fault.message),
+        };
+        let error = Self::new(kind_of(fault.code), message).word(fault.code);
+        if fault.path.is_empty() { error } else { error.with("path", fault.path) }
+    }
+}
+
+/// What kind of error a word of the ledger is, where it is not the verdict on a bundle.
+fn kind_of(code: Code) -> ErrorCode {
+    match code {
+        Code::JsonInvalid
+        | Code::TextInvalid
+        | Code::EnvelopeInvalid
+        | Code::RequestIdInvalid
+        | Code::InvokerForbidden
+        | Code::TimeFormat
+        | Code::TimeAmbiguous
+        | Code::BadCursor
+        | Code::RequestMismatch
+        | Code::UnknownField
+        | Code::TextTooLarge
+        | Code::ToolRequestInvalid
+        | Code::UnknownTool
+        | Code::BadLimit
+        | Code::BadWindow
+        | Code::ConfigInvalid => ErrorCode::BadRequest,
+        Code::OperatorForbidden
+        | Code::RequestIdForeign
+        | Code::ActorMismatch
+        | Code::AuthorForbidden
+        | Code::ViewForbidden
+        | Code::Forbidden => ErrorCode::Forbidden,
+        Code::NotFound => ErrorCode::NotFound,
+        Code::TimeRegression
+        | Code::RequestIdReused
+        | Code::InProgress
+        | Code::HeadMoved
+        | Code::DuplicateToolId
+        | Code::NameTaken => ErrorCode::Conflict,
+        Code::Shape
+        | Code::WroteMismatch
+        | Code::TooLarge
+        | Code::IdPreset
+        | Code::AuthorUnknown
+        | Code::ChannelInvalid
+        | Code::VisibilityInvalid
+        | Code::TimeInconsistent
+        | Code::TextEmpty
+        | Code::PocketInvalid
+        | Code::ProvenanceInvalid
+        | Code::PackInvalid => ErrorCode::Unprocessable,
+        Code::TooManyRequests | Code::LoopLimit => ErrorCode::TooManyRequests,
+        Code::Corrupt => ErrorCode::Corrupt,
+    }
+}
+
+impl From<LedgerError> for ApiError {
+    fn from(error: LedgerError) -> Self {
+        match error {
+            LedgerError::Fault(fault) => fault.into(),
+            LedgerError::Refusal(refusal) => refusal.into(),
+            LedgerError::Load(error) => {
+                let message = "the world cannot be read; `turnkeep verify` says more";
+                Self { source: Some(error.into()), ..Self::new(ErrorCode::Corrupt, message) }
+            }
+            LedgerError::Abandoned(why) => Self::internal(why),
+        }
     }
 }
 

@@ -18,13 +18,17 @@ mod fs_tree;
 pub mod handle;
 pub mod http;
 mod ledger;
+mod mcp;
 mod memory;
 mod metrics;
 mod nesting;
+mod principal;
+mod raw_reads;
 pub mod run;
 mod shared;
 mod tcp;
 pub mod tls;
+mod tool_rate;
 
 pub use auth::{Auth, Token};
 pub use config::{ServerConfig, Timeouts, TlsFiles};

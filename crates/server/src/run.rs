@@ -28,6 +28,7 @@ use crate::metrics::Metrics;
 use crate::shared::Shared;
 use crate::tcp;
 use crate::tls::{self, TlsError};
+use crate::tool_rate::ToolRate;
 
 /// Connections that may wait to be accepted, as far as the system allows.
 const BACKLOG_CONNECTIONS_MAX: u32 = 1024;
@@ -106,6 +107,7 @@ pub(crate) fn share(
     let worlds = worlds.map_err(|error| ServeError::World(error.to_string()))?;
     Ok(Arc::new(Shared {
         worlds,
+        tool_rate: ToolRate::default(),
         policy: Policy { limits: config.limits.clone(), strict_types: config.strict_types },
         gate: Gate::new(&config, http_addr.port()),
         metrics: Metrics::new(store.clone(), connections.clone(), memory.clone()),
@@ -150,7 +152,7 @@ impl Running {
         let config = &self.shared.config;
         let scheme = if config.tls.is_some() { "https" } else { "http" };
         let token = match &config.auth {
-            Auth::Off => String::new(),
+            Auth::Off(_) => String::new(),
             Auth::Token(token) => format!("?token={}", percent_encode(token.reveal())),
         };
         format!("{scheme}://{}/{token}", self.shared.http_addr)

@@ -17,6 +17,7 @@ use crate::handle::StoreHandle;
 use crate::ledger::Worlds;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
+use crate::tool_rate::ToolRate;
 
 /// What every connection sees. Made once, by the composition root.
 pub(crate) struct Shared {
@@ -24,6 +25,8 @@ pub(crate) struct Shared {
     pub(crate) store: StoreHandle,
     /// The worlds.
     pub(crate) worlds: Worlds,
+    /// How often persons ask.
+    pub(crate) tool_rate: ToolRate,
     /// As the server was told at start.
     pub(crate) config: ServerConfig,
     /// What is held against requests before they become commands.

@@ -18,14 +18,14 @@ impl Pattern {
         Regex::new(pattern).map(Self).map_err(|source| PatternError::Syntax { source: Box::new(source) })
     }
 
+    /// The expression itself.
+    pub(crate) fn into_regex(self) -> Regex {
+        self.0
+    }
+
     /// Whether it matches anywhere in the line.
     pub fn matches(&self, line: &str) -> bool {
         self.0.is_match(line)
-    }
-
-    /// The compiled expression.
-    pub(crate) fn into_regex(self) -> Regex {
-        self.0
     }
 
     /// The pattern as it was written.
@@ -37,7 +37,7 @@ impl Pattern {
 /// Why a pattern is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum PatternError {
-    /// It holds a newline, literally or as `\n` outside of a character class.
+    /// It holds a newline, literally or as an escape outside of a character class.
     #[error("a pattern is matched line by line and must not hold a newline (column {column})\n{shown}")]
     Newline {
         /// The pattern and a mark below the newline.
@@ -61,6 +61,9 @@ fn newline(pattern: &str) -> Option<usize> {
         match (escaped, c) {
             (_, '\n' | '\r') => return Some(at),
             (true, 'n' | 'r') if !in_class => return Some(at - 1),
+            (true, 'x' | 'u' | 'U') if !in_class && is_newline_code(pattern.get(at + 1..)) => {
+                return Some(at - 1);
+            }
             (true, _) => escaped = false,
             (false, '\\') => escaped = true,
             (false, '[') => in_class = true,
@@ -69,6 +72,16 @@ fn newline(pattern: &str) -> Option<usize> {
         }
     }
     None
+}
+
+/// Whether the digits of a coded character, with or without braces, are those of a newline.
+fn is_newline_code(rest: Option<&str>) -> bool {
+    let rest = rest.unwrap_or_default();
+    let digits = match rest.strip_prefix('{') {
+        Some(braced) => braced.split('}').next().unwrap_or_default(),
+        None => rest.get(..2).filter(|digits| *digits != "00").or(rest.get(..4)).unwrap_or_default(),
+    };
+    matches!(u32::from_str_radix(digits, 16), Ok(0x0a | 0x0d))
 }
 
 fn column(pattern: &str, at: usize) -> usize {

@@ -27,3 +27,11 @@ pub const INJECT_BYTES_MAX: usize = 16 << 20;
 pub const TURN_BYTES_CEILING: usize = 7 << 20;
 /// A name, a path, a pattern.
 pub const TEXT_BYTES_MAX: usize = 4096;
+/// A session's name, a preset, a signal: what a table of sessions shows.
+pub const NAME_BYTES_MAX: usize = 256;
+
+/// Whether a terminal would take some of these bytes for the end of a bracketed paste.
+pub fn ends_paste(content: &[u8]) -> bool {
+    let holds = |end: &[u8]| content.windows(end.len()).any(|window| window == end);
+    holds(b"\x1b[201~") || holds(b"\x9b201~")
+}

@@ -156,11 +156,32 @@ type Page struct {
 }
 
 func decodePage(header Header, f *fields, extended bool) Response {
-	page := &Page{Read: header.Type, Items: make([]Item, f.count("count", itemBytesMin, math.MaxInt32))}
-	for i := range page.Items {
-		f.item(&page.Items[i], extended)
+	items := decodeItems(f, extended, func(kept, item *Item) { *kept = *item })
+	return &Page{Read: header.Type, Items: items}
+}
+
+// DecodePage decodes a page's payload into values of the caller's own kind: set makes one of an item, which it must
+// not keep.
+func DecodePage[T any](header Header, payload []byte, extended bool, set func(value *T, item *Item)) ([]T, error) {
+	if err := checkAnswerFlags(header); err != nil {
+		return nil, err
 	}
-	return page
+	f := &fields{rest: payload}
+	values := decodeItems(f, extended, set)
+	if err := f.finish(); err != nil {
+		return nil, err
+	}
+	return values, nil
+}
+
+func decodeItems[T any](f *fields, extended bool, set func(value *T, item *Item)) []T {
+	values := make([]T, f.count("count", itemBytesMin, math.MaxInt32))
+	var item Item
+	for i := range values {
+		f.item(&item, extended)
+		set(&values[i], &item)
+	}
+	return values
 }
 
 // Type is that of the read.

@@ -9,12 +9,8 @@ func DecodeResponse(header Header, payload []byte, extended bool) (Response, err
 	if decode == nil {
 		return nil, refuse(UnknownType, "there is no message type %d", header.Type)
 	}
-	var defined uint16
-	if header.Type == TypeSubscribe {
-		defined = flagCaughtUp
-	}
-	if undefined := header.Flags &^ defined; undefined != 0 {
-		return nil, refuse(UndefinedFlags, "an answer of type %d has no flags %#x", header.Type, undefined)
+	if err := checkAnswerFlags(header); err != nil {
+		return nil, err
 	}
 	f := &fields{rest: payload}
 	response := decode(header, f, extended)
@@ -22,6 +18,17 @@ func DecodeResponse(header Header, payload []byte, extended bool) (Response, err
 		return nil, err
 	}
 	return response, nil
+}
+
+func checkAnswerFlags(header Header) error {
+	var defined uint16
+	if header.Type == TypeSubscribe {
+		defined = flagCaughtUp
+	}
+	if undefined := header.Flags &^ defined; undefined != 0 {
+		return refuse(UndefinedFlags, "an answer of type %d has no flags %#x", header.Type, undefined)
+	}
+	return nil
 }
 
 func responseDecoder(msgType MsgType) func(Header, *fields, bool) Response {

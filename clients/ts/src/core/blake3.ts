@@ -39,6 +39,13 @@ const parentWords = new Int32Array(BLOCK_WORDS);
 
 /** The hash of `input`, 32 bytes. */
 export function blake3(input: Uint8Array): Uint8Array {
+	const hash = new Uint8Array(CV_WORDS * 4);
+	blake3Into(hash, 0, input);
+	return hash;
+}
+
+/** Puts the hash of `input` into `out` at `at`. */
+export function blake3Into(out: Uint8Array, at: number, input: Uint8Array): void {
 	const chunks = Math.max(1, Math.ceil(input.length / CHUNK_BYTES));
 	const stack: Int32Array[] = [];
 	for (let index = 0; index < chunks - 1; index += 1) {
@@ -52,14 +59,14 @@ export function blake3(input: Uint8Array): Uint8Array {
 		const left = stack.pop() as Int32Array;
 		hashParent(left, stack.length === 0 ? ROOT : 0);
 	}
-	return cvBytes.slice();
+	out.set(cvBytes, at);
 }
 
 /** Leaves the chaining value of one chunk in `cv`. */
 function hashChunk(input: Uint8Array, index: number, last: number): void {
 	const start = index * CHUNK_BYTES;
 	const bytes = Math.min(CHUNK_BYTES, input.length - start);
-	chunkBytes.set(input.subarray(start, start + bytes));
+	chunkBytes.set(bytes === input.length ? input : input.subarray(start, start + bytes));
 	if (bytes < CHUNK_BYTES) chunkBytes.fill(0, bytes);
 	const blocks = Math.max(1, Math.ceil(bytes / BLOCK_BYTES));
 	cv.set(IV);

@@ -1,9 +1,10 @@
 /** Writes msgpack into memory, every value in its shortest form. */
 
+import { utf8Of } from "./text.js";
+
 const CAPACITY_FIRST = 256;
 const U64_MAX = 2n ** 64n - 1n;
 const I64_MIN = -(2n ** 63n);
-const utf8 = new TextEncoder();
 
 /** Where a kind of value with a length has its short and its long heads. */
 interface Heads {
@@ -64,8 +65,9 @@ export class MsgpackWriter {
 		this.#view.setFloat64(at, value);
 	}
 
+	/** A text; throws a `TypeError` if it is no Unicode text. */
 	str(value: string): void {
-		const bytes = utf8.encode(value);
+		const bytes = utf8Of(value);
 		this.#head(STR, bytes.length);
 		this.raw(bytes);
 	}

@@ -97,7 +97,7 @@ class Encoder {
 		}
 		out.map(3);
 		out.int(1);
-		out.str(id);
+		orWrong(step(place, ".type_id"), () => out.str(id));
 		out.int(2);
 		out.int(version);
 		out.int(3);
@@ -119,7 +119,7 @@ class Encoder {
 
 function writeScalar(out: MsgpackWriter, kind: Kind, value: TypedValue, place: Place): void {
 	if (kind.name === "bool" && typeof value === "boolean") out.bool(value);
-	else if (kind.name === "string" && typeof value === "string") out.str(value);
+	else if (kind.name === "string" && typeof value === "string") orWrong(place, () => out.str(value));
 	else if (kind.name === "bytes" && value instanceof Uint8Array) out.bin(value);
 	else if (kind.name === "f32" && typeof value === "number") out.f32(value);
 	else if (kind.name === "f64" && typeof value === "number") out.f64(value);

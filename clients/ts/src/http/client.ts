@@ -93,16 +93,20 @@ export class GatewayClient {
 		return this.#get("/v1/contexts", { signal, query });
 	}
 
-	/** All contexts, newest created first, fetched a page at a time. */
+	/** All contexts, newest created first, fetched a page at a time. Pages that lead in a circle are a `ProtocolError`. */
 	async *allContexts(
 		options: Omit<ContextListOptions, "cursor"> & GatewayCallOptions = {},
 	): AsyncGenerator<Context, void, void> {
-		let cursor: string | null = null;
-		do {
-			const page: ContextPage = await this.contexts({ ...options, ...(cursor === null ? {} : { cursor }) });
+		const cursors = new Set<string>();
+		let page = await this.contexts(options);
+		for (;;) {
 			yield* page.contexts;
-			cursor = page.next_cursor;
-		} while (cursor !== null);
+			const cursor = page.next_cursor;
+			if (cursor === null) return;
+			if (cursors.has(cursor)) throw new ProtocolError("bad_value", `the cursor ${cursor} comes twice`);
+			cursors.add(cursor);
+			page = await this.contexts({ ...options, cursor });
+		}
 	}
 
 	/** Appends a turn and waits until it is durable. With a key it is repeated safely. */

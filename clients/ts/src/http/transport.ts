@@ -15,6 +15,7 @@ import {
 	ServerError,
 	TurnkeepError,
 } from "../core/errors.js";
+import { timeLimit } from "../core/time-limit.js";
 import { readBytes } from "./body.js";
 
 const ERROR_BYTES_MAX = 1 << 20;
@@ -27,7 +28,7 @@ export interface GatewayOptions {
 	readonly token?: string;
 	/** Used instead of the global `fetch`. */
 	readonly fetch?: typeof fetch;
-	/** For a whole answer; a stream's is for its next byte. */
+	/** For a whole answer; a stream's is for its next byte. `Infinity` for no time-out. */
 	readonly timeoutMs?: number;
 	/** What to do when an answer is lost or the server says "later". */
 	readonly retry?: RetryPolicy;
@@ -68,7 +69,7 @@ export class Transport {
 		this.#base = new URL(options.baseUrl).href.replace(/\/+$/, "");
 		// A bare `fetch` must be called on nothing but the global object.
 		this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
-		this.timeoutMs = options.timeoutMs ?? 30_000;
+		this.timeoutMs = timeLimit("timeoutMs", options.timeoutMs ?? 30_000);
 		this.retry = options.retry ?? DEFAULT_RETRY;
 		this.answerBytesMax = options.answerBytesMax ?? 128 << 20;
 	}

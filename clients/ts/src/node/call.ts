@@ -20,9 +20,10 @@ import type { Frame } from "../wire/frame.js";
 import type { RequestCodec } from "../wire/requests.js";
 import type { ResponseCodec } from "../wire/responses.js";
 import { readAnswer } from "./answer.js";
-import type { Connection, Waiter } from "./connection.js";
+import type { Connection } from "./connection.js";
 import type { Gate } from "./gate.js";
 import type { ResolvedOptions } from "./options.js";
+import type { Waiter } from "./waiters.js";
 
 /** Whether a request may be sent again when nobody knows what came of it. */
 export type Repeat = "safe" | "unsafe";
@@ -58,8 +59,9 @@ export function call<Request, Answer>(caller: Caller, question: Question<Request
 class Call<Request, Answer> implements Waiter {
 	readonly isReply = true;
 	#backoff: Backoff | null = null;
-	/** Undoes whatever the call waits for right now. */
-	#giveUp: () => void = () => undefined;
+	/** Undoes whatever the call waits for right now; kept only for a call that can be aborted. */
+	#giveUp: (() => void) | null = null;
+	#onAbort: (() => void) | null = null;
 
 	constructor(
 		private readonly caller: Caller,
@@ -74,7 +76,7 @@ class Call<Request, Answer> implements Waiter {
 			this.reject(signal.reason);
 			return;
 		}
-		signal?.addEventListener("abort", this.#onAbort, { once: true });
+		if (signal !== undefined) this.#listen(signal);
 		this.#try();
 	}
 
@@ -126,13 +128,13 @@ class Call<Request, Answer> implements Waiter {
 	}
 
 	#send(connection: Connection): void {
+		const { codec, request, bytes, signal } = this.question;
+		const { gate } = this.caller;
 		try {
-			const reqId = connection.send(this.question.codec, this.question.request, this);
-			const { gate } = this.caller;
-			const { bytes } = this.question;
-			this.#giveUp = () => connection.abandon(reqId, () => gate.leave(bytes));
+			const reqId = connection.send(codec, request, this);
+			this.#giveUp = signal === undefined ? null : () => connection.abandon(reqId, () => gate.leave(bytes));
 		} catch (error) {
-			this.caller.gate.leave(this.question.bytes);
+			gate.leave(bytes);
 			this.#failed(error);
 		}
 	}
@@ -157,14 +159,17 @@ class Call<Request, Answer> implements Waiter {
 		return new OutcomeUnknownError(error as TurnkeepError);
 	}
 
-	readonly #onAbort = (): void => {
-		this.#giveUp();
-		this.#letGo();
-		this.reject(this.question.signal?.reason);
-	};
+	#listen(signal: AbortSignal): void {
+		this.#onAbort = () => {
+			this.#giveUp?.();
+			this.#letGo();
+			this.reject(signal.reason);
+		};
+		signal.addEventListener("abort", this.#onAbort, { once: true });
+	}
 
 	/** Leaves the signal alone: the call is settled. */
 	#letGo(): void {
-		this.question.signal?.removeEventListener("abort", this.#onAbort);
+		if (this.#onAbort !== null) this.question.signal?.removeEventListener("abort", this.#onAbort);
 	}
 }

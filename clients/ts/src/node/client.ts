@@ -7,11 +7,12 @@
  */
 
 import { type BlobHash, hashOf, verifyHash } from "../core/blob-hash.js";
-import { LostError, TooLargeError } from "../core/errors.js";
+import { LostError, ProtocolError, TooLargeError } from "../core/errors.js";
+import type { IdempotencyKey } from "../wire/requests.js";
 import * as requests from "../wire/requests.js";
 import type { ResponseCodec } from "../wire/responses.js";
 import * as responses from "../wire/responses.js";
-import { MSGPACK, type Turn, type TurnContent, type TypeRef } from "../wire/turns.js";
+import { MSGPACK, type NewContent, type Turn, type TypeRef } from "../wire/turns.js";
 import { call, type Question, type Repeat } from "./call.js";
 import type { Connection } from "./connection.js";
 import { type Address, dial, parseAddress } from "./dial.js";
@@ -22,7 +23,6 @@ import { type ClientOptions, type ResolvedOptions, resolveOptions } from "./opti
 import { verifyTurn } from "./payload-of.js";
 import { Subscription } from "./subscription.js";
 
-const NO_KEY = new Uint8Array(0);
 const LIMIT_DEFAULT = 64;
 
 /** What every call takes. */
@@ -30,9 +30,6 @@ export interface CallOptions {
 	/** Gives up waiting. A write that was sent may still be carried out. */
 	readonly signal?: AbortSignal;
 }
-
-/** An idempotency key; text is taken as its UTF-8 bytes, as over HTTP. */
-export type IdempotencyKey = string | Uint8Array;
 
 /** A turn to append. */
 export interface NewTurn {
@@ -157,7 +154,7 @@ export class Client {
 				contextId: append.contextId,
 				parentId: append.parentId ?? null,
 				turn: contentOf(append),
-				key: keyBytes(append.key),
+				key: append.key ?? "",
 				fsRoot: append.fsRoot,
 				expectedHead: append.expectedHead,
 			},
@@ -176,7 +173,7 @@ export class Client {
 				contextId: append.contextId,
 				parentId: append.parentId ?? null,
 				turns: append.turns.map(contentOf),
-				key: keyBytes(append.key),
+				key: append.key ?? "",
 				expectedHead: append.expectedHead,
 			},
 			answer: responses.batchAck,
@@ -188,17 +185,17 @@ export class Client {
 
 	/** The turns nearest to the head, oldest first. */
 	last(contextId: ContextId, options: PageOptions = {}): Promise<readonly Turn[]> {
-		return this.#page(requests.getLast, { contextId, ...pageOptions(options) }, options);
+		return this.#page(requests.getLast, pageOf(contextId, options), options);
 	}
 
 	/** The nearest ancestors of a turn, oldest first. The turn itself is not among them. */
 	before(contextId: ContextId, before: TurnId, options: PageOptions = {}): Promise<readonly Turn[]> {
-		return this.#page(requests.getBefore, { contextId, before, ...pageOptions(options) }, options);
+		return this.#page(requests.getBefore, { ...pageOf(contextId, options), before }, options);
 	}
 
 	/** The turns of a range of depths on the way to the head, oldest first. */
 	range(contextId: ContextId, startDepth: number, options: PageOptions = {}): Promise<readonly Turn[]> {
-		return this.#page(requests.getRange, { contextId, startDepth, ...pageOptions(options) }, options);
+		return this.#page(requests.getRange, { ...pageOf(contextId, options), startDepth }, options);
 	}
 
 	/** All turns of a context from its head back to its root, newest first, fetched a page at a time. */
@@ -223,8 +220,17 @@ export class Client {
 	}
 
 	/** Which of these blobs the server has, in the order of the question. */
-	hasBlobs(hashes: readonly BlobHash[], options?: CallOptions): Promise<readonly boolean[]> {
-		return this.#ask(requests.hasBlobs, hashes, responses.blobsPresent, options);
+	async hasBlobs(hashes: readonly BlobHash[], options?: CallOptions): Promise<readonly boolean[]> {
+		const present: boolean[] = [];
+		do {
+			const part = hashes.slice(present.length, present.length + requests.HAS_BLOBS_MAX);
+			const answers = await this.#ask(requests.hasBlobs, part, responses.blobsPresent, options);
+			if (answers.length !== part.length) {
+				throw new ProtocolError("wrong_answer", `${answers.length} answers for ${part.length} blobs`);
+			}
+			for (const answer of answers) present.push(answer);
+		} while (present.length < hashes.length);
+		return present;
 	}
 
 	/** Sets a turn's filesystem root, once and for all. */
@@ -272,14 +278,13 @@ export class Client {
 		return connection;
 	}
 
-	async #page<Request extends requests.GetLast>(
+	#page<Request extends requests.GetLast>(
 		codec: requests.RequestCodec<Request>,
 		request: Request,
 		options: ReadOptions,
 	): Promise<readonly Turn[]> {
-		const turns = await this.#ask(codec, request, responses.turnPage(request.details), options);
-		if (this.options.verifyReads && request.payload) turns.forEach(verifyTurn);
-		return turns;
+		const page = this.#ask(codec, request, responses.turnPage(request.details), options);
+		return this.options.verifyReads && request.payload ? page.then(verified) : page;
 	}
 
 	#makeContext(
@@ -288,7 +293,7 @@ export class Client {
 		{ key, signal }: { readonly key?: IdempotencyKey } & CallOptions,
 	): Promise<responses.ContextHead> {
 		const repeat = repeatWith(key);
-		const request = { base, key: repeat === "safe" ? keyBytes(key) : undefined };
+		const request = { base, key: repeat === "safe" ? key : undefined };
 		return this.#call({ codec, request, answer: responses.contextHead, repeat, bytes: 0, signal });
 	}
 
@@ -309,14 +314,14 @@ export class Client {
 	}
 }
 
-/** The wire's form of what is to be appended. Hashes the payload unless the caller did. */
-function contentOf(turn: NewTurn): TurnContent {
+/** The wire's form of what is to be appended. The payload is hashed as it is written, unless the caller did. */
+function contentOf(turn: NewTurn): NewContent {
 	return {
 		type: turn.type,
 		encoding: turn.encoding ?? MSGPACK,
 		compression: "none",
 		uncompressedLength: turn.payload.length,
-		hash: turn.hash ?? hashOf(turn.payload),
+		hash: turn.hash,
 		payload: turn.payload,
 	};
 }
@@ -334,16 +339,17 @@ function repeatWith(key: IdempotencyKey | undefined): Repeat {
 	return key === undefined || key.length === 0 ? "unsafe" : "safe";
 }
 
-function keyBytes(key: IdempotencyKey | undefined): Uint8Array {
-	if (key === undefined) return NO_KEY;
-	return typeof key === "string" ? Buffer.from(key) : key;
-}
-
 /** What a read asks for, with everything decided. */
 export function itemOptions({ payload = true, stored = false, details = false }: ReadOptions): requests.ItemOptions {
 	return { payload, stored, details };
 }
 
-function pageOptions(options: PageOptions): requests.ItemOptions & { readonly limit: number } {
-	return { limit: options.limit ?? LIMIT_DEFAULT, ...itemOptions(options) };
+function pageOf(contextId: ContextId, options: PageOptions): requests.GetLast {
+	const { limit = LIMIT_DEFAULT, payload = true, stored = false, details = false } = options;
+	return { contextId, limit, payload, stored, details };
+}
+
+function verified(turns: readonly Turn[]): readonly Turn[] {
+	turns.forEach(verifyTurn);
+	return turns;
 }

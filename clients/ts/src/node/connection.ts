@@ -8,11 +8,19 @@
  */
 
 import type { OnReadOpts, Socket } from "node:net";
-import { LostError, type ProtocolError, TooLargeError } from "../core/errors.js";
+import { LostError, TooLargeError } from "../core/errors.js";
 import { ByteWriter } from "../wire/bytes.js";
-import { type Frame, FrameGatherer, FrameTooLongError, HEADER_BYTES, MsgType } from "../wire/frame.js";
+import {
+	type Frame,
+	FrameGatherer,
+	FrameTooLongError,
+	type GatheredFrame,
+	HEADER_BYTES,
+	MsgType,
+} from "../wire/frame.js";
 import { cancel, type RequestCodec, writeRequest } from "../wire/requests.js";
 import { failure, serverError } from "../wire/responses.js";
+import { type Waiter, Waiters } from "./waiters.js";
 
 /** A buffer is kept for the next frames unless one made it grow beyond this. */
 const SPARE_BYTES_MAX = 1 << 20;
@@ -21,16 +29,6 @@ const OUTBOX_BYTES = 64 << 10;
 const WRITE_BYTES = 256 << 10;
 /** Silence is looked for so many times within the time-out. */
 const SILENCE_TICKS = 4;
-
-/** Who waits for the frames with one request id. */
-export interface Waiter {
-	/** Whether one answer ends the wait; a subscription waits until it is cancelled or refused. */
-	readonly isReply: boolean;
-	/** Takes a frame. */
-	onFrame(frame: Frame): void;
-	/** Learns that no more frames come: the connection was lost, or the answer is not what the protocol says. */
-	onLost(error: LostError | ProtocolError): void;
-}
 
 /** What a connection needs to know about its bounds. */
 export interface ConnectionBounds {
@@ -46,16 +44,15 @@ export class Connection {
 	readonly #socket: Socket;
 	readonly #bounds: ConnectionBounds;
 	readonly #gatherer: FrameGatherer;
-	readonly #waiters = new Map<bigint, Waiter>();
+	readonly #waiters = new Waiters();
 	readonly #silence: NodeJS.Timeout;
 	#outbox = new ByteWriter(OUTBOX_BYTES);
 	#spare: ByteWriter | null = new ByteWriter(OUTBOX_BYTES);
 	#flushIsDue = false;
-	#nextId = 1n;
 	/** How many waiters wait for one answer: the ones for which a silent server is a dead one. */
 	#replies = 0;
 	/** Subscriptions to which nothing has come yet, not even their acceptance. */
-	readonly #unaccepted = new Set<bigint>();
+	readonly #unaccepted = new Set<number>();
 	#silentTicks = 0;
 	#lost: LostError | null = null;
 
@@ -81,11 +78,10 @@ export class Connection {
 	}
 
 	/** Queues a request and gives its id. Throws if the connection has ended or the request is too large. */
-	send<T>(codec: RequestCodec<T>, request: T, waiter: Waiter): bigint {
+	send<T>(codec: RequestCodec<T>, request: T, waiter: Waiter): number {
 		if (this.#lost !== null) throw this.#lost;
-		const reqId = this.#nextId;
+		const reqId = this.#waiters.nextId();
 		this.#write(codec, reqId, request);
-		this.#nextId += 1n;
 		this.#waiters.set(reqId, waiter);
 		if (waiter.isReply) this.#replies += 1;
 		else this.#unaccepted.add(reqId);
@@ -94,14 +90,14 @@ export class Connection {
 	}
 
 	/** Forgets who waits for an answer; it is dropped when it comes, and `onSettled` is called in its place. */
-	abandon(reqId: bigint, onSettled: () => void): void {
+	abandon(reqId: number, onSettled: () => void): void {
 		this.#waiters.set(reqId, { isReply: true, onFrame: onSettled, onLost: onSettled });
 	}
 
 	/** Ends a subscription. Harmless if it has ended already. */
-	cancel(reqId: bigint): void {
+	cancel(reqId: number): void {
 		this.#unaccepted.delete(reqId);
-		if (this.#waiters.delete(reqId) && this.#lost === null) this.send(cancel, reqId, NOBODY);
+		if (this.#waiters.delete(reqId) && this.#lost === null) this.send(cancel, BigInt(reqId), NOBODY);
 	}
 
 	/** Ends the connection; everybody who still waits learns why, by default that this side closed it. */
@@ -109,7 +105,7 @@ export class Connection {
 		this.#end(why);
 	}
 
-	#write<T>(codec: RequestCodec<T>, reqId: bigint, request: T): void {
+	#write<T>(codec: RequestCodec<T>, reqId: number, request: T): void {
 		const out = this.#outbox;
 		const start = out.length;
 		try {
@@ -135,7 +131,7 @@ export class Connection {
 		});
 	}
 
-	#flush(): void {
+	readonly #flush = (): void => {
 		if (this.#lost !== null || this.#spare === null || this.#outbox.length === 0) return;
 		const full = this.#outbox;
 		this.#outbox = this.#spare;
@@ -145,7 +141,7 @@ export class Connection {
 			this.#spare = full.capacity > SPARE_BYTES_MAX ? new ByteWriter(OUTBOX_BYTES) : full;
 			this.#flush();
 		});
-	}
+	};
 
 	/** Writes part after part. A socket that fails says so by itself. */
 	#writeFrom(bytes: Buffer, onWritten: () => void): void {
@@ -166,28 +162,31 @@ export class Connection {
 			if (!(cause instanceof FrameTooLongError)) throw cause;
 			this.#refuse(cause);
 		}
+		// After what the answers set off, and before more is read: the server works on while more answers are read.
+		process.nextTick(this.#flush);
 		return this.#lost === null;
 	}
 
 	/** Ends the connection because of an answer that is too long. Who asked for it learns that; the others may repeat. */
 	#refuse(cause: FrameTooLongError): void {
-		const asker = this.#waiters.get(cause.reqId);
-		this.#waiters.delete(cause.reqId);
+		const asker = this.#waiters.get(cause.id);
+		this.#waiters.delete(cause.id);
 		this.#end(new LostError("frame_too_long", cause.message, { cause }));
 		asker?.onLost(cause);
 	}
 
 	/** Hands a frame to whoever waits for it. A subscription that was given up may speak for a moment. */
-	readonly #deliver = (frame: Frame): void => {
-		const waiter = this.#waiters.get(frame.reqId);
+	readonly #deliver = (frame: GatheredFrame): void => {
+		const { id } = frame;
+		const waiter = this.#waiters.get(id);
 		const isError = frame.msgType === MsgType.Error;
-		if (waiter === undefined) {
-			if (isError && frame.reqId === 0n) this.#end(refusal(frame));
+		if (waiter === null) {
+			if (isError && id === 0) this.#end(refusal(frame));
 			return;
 		}
-		if (waiter.isReply || isError) this.#waiters.delete(frame.reqId);
+		if (waiter.isReply || isError) this.#waiters.delete(id);
 		if (waiter.isReply) this.#replies -= 1;
-		else this.#unaccepted.delete(frame.reqId);
+		else this.#unaccepted.delete(id);
 		waiter.onFrame(frame);
 	};
 
@@ -204,8 +203,7 @@ export class Connection {
 		this.#lost = lost;
 		clearInterval(this.#silence);
 		this.#socket.destroy();
-		const waiters = [...this.#waiters.values()];
-		this.#waiters.clear();
+		const waiters = this.#waiters.takeAll();
 		this.#replies = 0;
 		this.#unaccepted.clear();
 		for (const waiter of waiters) waiter.onLost(lost);

@@ -8,7 +8,7 @@
 
 import type { LostError, ProtocolError } from "../core/errors.js";
 import type { Frame } from "../wire/frame.js";
-import type { Waiter } from "./connection.js";
+import type { Waiter } from "./waiters.js";
 
 /** Why a queue gives no more: the connection was lost or unusable, or the reader was too slow or wants no more. */
 export type QueueEnd = LostError | ProtocolError | "stopped";
@@ -34,6 +34,7 @@ export class FrameQueue implements Waiter {
 			this.onOverrun();
 			return;
 		}
+		frame.payload.own();
 		this.#frames.push(frame);
 		this.#bytes += frame.bytes;
 		this.#wake?.();

@@ -1,6 +1,7 @@
 /** `@turnkeep/client/node`: the binary protocol, for servers. */
 
 export * from "../core/index.js";
+export type { IdempotencyKey } from "../wire/requests.js";
 export type { BatchAck, BlobAck, ContextHead, Delivery, TurnAck } from "../wire/responses.js";
 export { type Compression, MSGPACK, type Turn, type TurnContent, type TypeRef } from "../wire/turns.js";
 export {
@@ -10,7 +11,6 @@ export {
 	type CallOptions,
 	type Client,
 	connect,
-	type IdempotencyKey,
 	type NewTurn,
 	type PageOptions,
 	type ReadOptions,

@@ -1,6 +1,7 @@
 /** How a client connects, waits and tries again. Every wait and every queue has a bound here. */
 
 import { DEFAULT_RETRY, type RetryPolicy } from "../core/backoff.js";
+import { timeLimit } from "../core/time-limit.js";
 
 const MIB = 1 << 20;
 
@@ -12,9 +13,9 @@ export interface ClientOptions {
 	readonly tls?: TlsOptions;
 	/** A short name by which the server's log knows this client. */
 	readonly tag?: string;
-	/** For a connection, its TLS handshake and the answer to HELLO together. */
+	/** For a connection, its TLS handshake and the answer to HELLO together; `Infinity` for no time-out. */
 	readonly connectTimeoutMs?: number;
-	/** For the next byte, in either direction, while requests are unanswered. */
+	/** For the next byte, in either direction, while requests are unanswered; `Infinity` for no time-out. */
 	readonly answerTimeoutMs?: number;
 	/** What to do when the connection is lost or the server says "later". */
 	readonly retry?: RetryPolicy;
@@ -45,7 +46,7 @@ export interface TlsOptions {
 /** Options with everything decided. */
 export type ResolvedOptions = Required<Omit<ClientOptions, "token" | "tls">> & Pick<ClientOptions, "token" | "tls">;
 
-/** Fills in what was left out, or is undefined. */
+/** Fills in what was left out, or is undefined. Throws a `TypeError` for a time-out that is no time. */
 export function resolveOptions(options: ClientOptions): ResolvedOptions {
 	const defaults = {
 		tag: "turnkeep-ts",
@@ -61,5 +62,10 @@ export function resolveOptions(options: ClientOptions): ResolvedOptions {
 		subscriptionBytesMax: 64 * MIB,
 	};
 	const given = Object.entries(options).filter(([, value]) => value !== undefined);
-	return { ...defaults, ...Object.fromEntries(given) };
+	const resolved: ResolvedOptions = { ...defaults, ...Object.fromEntries(given) };
+	return {
+		...resolved,
+		connectTimeoutMs: timeLimit("connectTimeoutMs", resolved.connectTimeoutMs),
+		answerTimeoutMs: timeLimit("answerTimeoutMs", resolved.answerTimeoutMs),
+	};
 }

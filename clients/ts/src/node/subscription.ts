@@ -27,7 +27,7 @@ const BEYOND_EVERY_END = 2n ** 64n - 2n;
 interface Live {
 	readonly queue: FrameQueue;
 	readonly connection: Connection;
-	readonly reqId: bigint;
+	readonly reqId: number;
 }
 
 /** Appends as they happen. Leaving a `for await` over it, or {@link return}, ends it. */

@@ -2,20 +2,27 @@
  * Little-endian fields in a buffer: a writer that grows, and a reader that never trusts a length.
  *
  * The reader checks every length against what is there before it takes anything; whatever does not fit is a
- * {@link ProtocolError}. What it gives out are views of the frame, not copies.
+ * {@link ProtocolError}. The bytes that it gives out are views of the frame, which has memory of its own by then.
  */
 
 import { isUtf8 } from "node:buffer";
+import { blake3Into } from "../core/blake3.js";
 import { type BlobHash, HASH_BYTES } from "../core/blob-hash.js";
 import { ProtocolError } from "../core/errors.js";
+import { utf8Of } from "../core/text.js";
+import type { Slab } from "./slab.js";
 
 const U64_MAX = 2n ** 64n - 1n;
+const U32_SPAN = 2 ** 32;
+const NO_BYTES = new Uint8Array(0);
 
 /** A buffer that frames are written into, one behind the other. */
 export class ByteWriter {
 	#buffer: Buffer;
 	#view: DataView;
 	#length = 0;
+	#lastText = "";
+	#lastTextBytes: Uint8Array = NO_BYTES;
 
 	constructor(capacity: number) {
 		this.#buffer = Buffer.allocUnsafeSlow(capacity);
@@ -63,9 +70,22 @@ export class ByteWriter {
 		this.#view.setBigUint64(at, value, true);
 	}
 
+	/** A number of 64 bits that is an exact JavaScript number. */
+	u53(value: number): void {
+		const at = this.#take(8);
+		this.#view.setUint32(at, value % U32_SPAN, true);
+		this.#view.setUint32(at + 4, Math.floor(value / U32_SPAN), true);
+	}
+
 	hash(hash: BlobHash): void {
 		const at = this.#take(HASH_BYTES);
 		if (this.#buffer.write(hash, at, "hex") !== HASH_BYTES) throw new TypeError(`not a blob hash: ${hash}`);
+	}
+
+	/** The hash of these bytes. */
+	hashOf(bytes: Uint8Array): void {
+		const at = this.#take(HASH_BYTES);
+		blake3Into(this.#buffer, at, bytes);
 	}
 
 	/** Bytes without their length. */
@@ -80,12 +100,19 @@ export class ByteWriter {
 		this.raw(bytes);
 	}
 
-	/** A length of 32 bits and the text as UTF-8. */
+	/** A length of 32 bits and the text as UTF-8. A text that comes again, as types do, is encoded once. */
 	text(text: string): void {
-		const length = Buffer.byteLength(text);
-		this.u32(length);
-		const at = this.#take(length);
-		this.#buffer.write(text, at, "utf8");
+		if (text !== this.#lastText) {
+			this.#lastTextBytes = utf8Of(text);
+			this.#lastText = text;
+		}
+		this.bytes(this.#lastTextBytes);
+	}
+
+	/** A length of 32 bits and the bytes, or the text as UTF-8. */
+	key(key: string | Uint8Array): void {
+		if (key.length === 0) this.u32(0);
+		else this.bytes(typeof key === "string" ? utf8Of(key) : key);
 	}
 
 	/** Sets a number of 32 bits that was written earlier. */
@@ -111,20 +138,35 @@ export class ByteWriter {
 
 /** The fields of one payload, from its start to its end. */
 export class ByteReader {
-	readonly #buffer: Buffer;
-	readonly #view: DataView;
+	#buffer: Buffer;
+	#view: DataView;
 	#at: number;
-	readonly #end: number;
+	#end: number;
+	#slab: Slab | null;
 	#lastText = "";
 	#lastTextAt = 0;
 	#lastTextLength = -1;
 
-	/** Reads `buffer` from `start` to `end`. */
-	constructor(buffer: Buffer, start = 0, end = buffer.length) {
+	/** Reads `buffer` from `start` to `end`. With a slab, the buffer is only lent: {@link own} copies it there. */
+	constructor(buffer: Buffer, start = 0, end = buffer.length, view = viewOf(buffer), slab: Slab | null = null) {
 		this.#buffer = buffer;
-		this.#view = viewOf(buffer);
+		this.#view = view;
 		this.#at = start;
 		this.#end = end;
+		this.#slab = slab;
+	}
+
+	/** Copies what is left out of a buffer that is only lent. Whoever keeps a part of it must have called this. */
+	own(): void {
+		if (this.#slab === null) return;
+		const copy = this.#slab.take(this.left);
+		this.#buffer.copy(copy, 0, this.#at, this.#end);
+		this.#buffer = copy;
+		this.#view = viewOf(copy);
+		this.#at = 0;
+		this.#end = copy.length;
+		this.#slab = null;
+		this.#lastTextLength = -1;
 	}
 
 	/** How many bytes are left. */
@@ -148,6 +190,13 @@ export class ByteReader {
 		return this.#view.getBigUint64(this.#take(8), true);
 	}
 
+	/** Whether the next number of 64 bits is this one; takes it if so. */
+	isNextU64(value: bigint): boolean {
+		if (this.left < 8 || this.#view.getBigUint64(this.#at, true) !== value) return false;
+		this.#at += 8;
+		return true;
+	}
+
 	hash(): BlobHash {
 		const at = this.#take(HASH_BYTES);
 		return this.#buffer.toString("hex", at, at + HASH_BYTES) as BlobHash;
@@ -155,6 +204,7 @@ export class ByteReader {
 
 	/** Bytes without a length before them. */
 	raw(length: number): Uint8Array {
+		this.own();
 		const at = this.#take(length);
 		return new Uint8Array(this.#buffer.buffer, this.#buffer.byteOffset + at, length);
 	}
@@ -167,13 +217,14 @@ export class ByteReader {
 	/** A length of 32 bits and UTF-8. A text that comes again, as the types of a page do, is decoded once. */
 	text(): string {
 		const length = this.u32();
-		if (!this.#isLastText(length)) {
-			this.#lastTextAt = this.#at;
-			this.#lastText = this.textOf(length);
-			this.#lastTextLength = length;
+		const at = this.#at;
+		if (this.#isLastText(length)) {
+			this.#at = at + length;
 			return this.#lastText;
 		}
-		this.#take(length);
+		this.#lastText = this.textOf(length);
+		this.#lastTextAt = at;
+		this.#lastTextLength = length;
 		return this.#lastText;
 	}
 
@@ -187,9 +238,9 @@ export class ByteReader {
 
 	/** UTF-8 without a length before it. */
 	textOf(length: number): string {
-		const bytes = this.raw(length);
-		if (!isUtf8(bytes)) throw new ProtocolError("not_utf8", "a text is not UTF-8");
-		return this.#buffer.toString("utf8", this.#at - length, this.#at);
+		const at = this.#take(length);
+		if (!isUtf8(this.#buffer.subarray(at, at + length))) throw new ProtocolError("not_utf8", "a text is not UTF-8");
+		return this.#buffer.toString("utf8", at, at + length);
 	}
 
 	/** A number that is 0 or 1. */
@@ -213,7 +264,7 @@ export class ByteReader {
 	}
 }
 
-function viewOf(buffer: Buffer): DataView {
+export function viewOf(buffer: Buffer): DataView {
 	return new DataView(buffer.buffer, buffer.byteOffset, buffer.byteLength);
 }
 

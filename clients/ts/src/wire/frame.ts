@@ -14,7 +14,8 @@
  */
 
 import { ProtocolError } from "../core/errors.js";
-import { ByteReader, type ByteWriter } from "./bytes.js";
+import { ByteReader, type ByteWriter, viewOf } from "./bytes.js";
+import { Slab } from "./slab.js";
 
 export const HEADER_BYTES = 16;
 
@@ -55,20 +56,60 @@ export function writeFrame(
 	header: { readonly msgType: number; readonly flags: number; readonly reqId: bigint },
 	payload: (out: ByteWriter) => void,
 ): void {
-	const start = out.length;
-	out.u32(0);
-	out.u16(header.msgType);
-	out.u16(header.flags);
+	const start = beginFrame(out, header.msgType, header.flags);
 	out.u64(header.reqId);
 	payload(out);
+	endFrame(out, start);
+}
+
+/** Writes the start of a header; the request id and the payload go behind it. Gives where the frame begins. */
+export function beginFrame(out: ByteWriter, msgType: number, flags: number): number {
+	const start = out.length;
+	out.u32(0);
+	out.u16(msgType);
+	out.u16(flags);
+	return start;
+}
+
+/** Sets the length of the frame that began at `start`. */
+export function endFrame(out: ByteWriter, start: number): void {
 	out.patchU32(start, out.length - start - HEADER_BYTES);
+}
+
+/** A frame that lies in its gatherer's buffer. It is gone after its delivery unless its payload was made its own. */
+export class GatheredFrame implements Frame {
+	readonly msgType: number;
+	readonly flags: number;
+	readonly bytes: number;
+	readonly payload: ByteReader;
+	readonly #idLow: number;
+	readonly #idHigh: number;
+
+	/** Takes the header at `at` of a buffer's view. */
+	constructor(view: DataView, at: number, payload: ByteReader) {
+		this.bytes = view.getUint32(at, true);
+		this.msgType = view.getUint16(at + 4, true);
+		this.flags = view.getUint16(at + 6, true);
+		this.#idLow = view.getUint32(at + 8, true);
+		this.#idHigh = view.getUint32(at + 12, true);
+		this.payload = payload;
+	}
+
+	get reqId(): bigint {
+		return (BigInt(this.#idHigh) << 32n) | BigInt(this.#idLow);
+	}
+
+	/** The request's id as a number: exact for every id that this client gives. */
+	get id(): number {
+		return this.#idHigh * 2 ** 32 + this.#idLow;
+	}
 }
 
 /** A frame over the bound. Whoever asked for it must not ask again. */
 export class FrameTooLongError extends ProtocolError {
 	constructor(
 		/** The request that it answers. */
-		readonly reqId: bigint,
+		readonly id: number,
 		bytes: number,
 		max: number,
 	) {
@@ -79,17 +120,20 @@ export class FrameTooLongError extends ProtocolError {
 /** What a socket may put there at once. */
 const ROOM_BYTES = 64 << 10;
 const CAPACITY_BYTES = 4 * ROOM_BYTES;
-/** A frame from this size on takes the memory with it in which it was gathered; smaller ones are copied out. */
+/** A frame from this size on takes the memory with it in which it was gathered; of smaller ones, what is kept is copied. */
 const LARGE_FRAME_BYTES = 1 << 20;
+const NOTHING = new ByteReader(Buffer.alloc(0));
 
 /**
  * Makes frames of the pieces that a socket gives.
  *
  * The socket reads into {@link room}, one buffer for the connection's life, and {@link filled} hands over every frame
- * that is whole. A frame has memory of its own, so that what a caller keeps of it keeps nothing else.
+ * that is whole. A frame is read where it lies; who keeps a part of it makes it its own, so that it keeps nothing else.
  */
 export class FrameGatherer {
 	#buffer: Buffer = Buffer.allocUnsafeSlow(CAPACITY_BYTES);
+	#view = viewOf(this.#buffer);
+	readonly #slab = new Slab();
 	/** What was read and not yet handed over. */
 	#start = 0;
 	#end = 0;
@@ -104,30 +148,32 @@ export class FrameGatherer {
 	}
 
 	/** Hands over every frame that is whole, after so many bytes were put into the room. */
-	filled(bytes: number, deliver: (frame: Frame) => void): void {
+	filled(bytes: number, deliver: (frame: GatheredFrame) => void): void {
 		this.#end += bytes;
 		for (let frame = this.#next(); frame !== null; frame = this.#next()) deliver(frame);
+		if (this.#start === this.#end) this.#start = this.#end = 0;
 	}
 
-	#next(): Frame | null {
+	#next(): GatheredFrame | null {
 		const at = this.#start;
 		if (this.#end - at < HEADER_BYTES) return null;
-		const bytes = this.#buffer.readUInt32LE(at);
-		const reqId = this.#buffer.readBigUInt64LE(at + 8);
-		if (bytes > this.bytesMax) throw new FrameTooLongError(reqId, bytes, this.bytesMax);
+		const bytes = this.#view.getUint32(at, true);
+		if (bytes > this.bytesMax) {
+			throw new FrameTooLongError(new GatheredFrame(this.#view, at, NOTHING).id, bytes, this.bytesMax);
+		}
 		if (this.#end - at - HEADER_BYTES < bytes) return null;
-		const msgType = this.#buffer.readUInt16LE(at + 4);
-		const flags = this.#buffer.readUInt16LE(at + 6);
-		return { msgType, flags, reqId, bytes, payload: new ByteReader(this.#take(bytes)) };
+		const isLarge = bytes >= LARGE_FRAME_BYTES;
+		const start = at + HEADER_BYTES;
+		const payload = new ByteReader(this.#buffer, start, start + bytes, this.#view, isLarge ? null : this.#slab);
+		const frame = new GatheredFrame(this.#view, at, payload);
+		this.#start = start + bytes;
+		if (isLarge) this.#giveAway();
+		return frame;
 	}
 
-	/** The payload of the frame at the start, which is whole. */
-	#take(bytes: number): Buffer {
-		const payload = this.#buffer.subarray(this.#start + HEADER_BYTES, this.#start + HEADER_BYTES + bytes);
-		this.#start += HEADER_BYTES + bytes;
-		if (bytes < LARGE_FRAME_BYTES) return Buffer.from(payload);
+	/** Leaves the buffer to a large frame that lies in it. */
+	#giveAway(): void {
 		this.#moveInto(Buffer.allocUnsafeSlow(Math.max(CAPACITY_BYTES, this.#end - this.#start + ROOM_BYTES)));
-		return payload;
 	}
 
 	/** Moves what is held to the front, of a larger buffer if it fills more than half of this one. */
@@ -138,6 +184,7 @@ export class FrameGatherer {
 
 	#moveInto(buffer: Buffer): void {
 		this.#buffer.copy(buffer, 0, this.#start, this.#end);
+		if (buffer !== this.#buffer) this.#view = viewOf(buffer);
 		this.#buffer = buffer;
 		this.#end -= this.#start;
 		this.#start = 0;

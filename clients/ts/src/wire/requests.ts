@@ -8,10 +8,11 @@
 
 import type { BlobHash } from "../core/blob-hash.js";
 import { ProtocolError } from "../core/errors.js";
+import { utf8Of } from "../core/text.js";
 import type { ContextId, Position, TurnId } from "../node/ids.js";
 import type { ByteReader, ByteWriter } from "./bytes.js";
-import { type Frame, MsgType, writeFrame } from "./frame.js";
-import { readContent, readOptionalTurnId, readTurnId, type TurnContent, writeContent } from "./turns.js";
+import { beginFrame, endFrame, type Frame, MsgType } from "./frame.js";
+import { type NewContent, readContent, readOptionalTurnId, readTurnId, writeContent } from "./turns.js";
 
 const FLAG_FS_ROOT = 1;
 const FLAG_STORED = 2;
@@ -20,33 +21,37 @@ const FLAG_EXPECTED_HEAD = 4;
 const FLAG_KEY = 8;
 
 const BATCH_TURNS_MAX = 1024;
-const HAS_BLOBS_MAX = 65_536;
+/** One question about blobs has at most so many hashes. */
+export const HAS_BLOBS_MAX = 65_536;
 const ONLY_NEW = 2n ** 64n - 1n;
 
 /** Who connects; null is the empty HELLO. */
 export type Hello = { readonly version: number; readonly tag: string; readonly meta: string } | null;
 
+/** An idempotency key; text is taken as its UTF-8 bytes, as over HTTP. */
+export type IdempotencyKey = string | Uint8Array;
+
 /** A new context whose head is `base`, or an empty one. */
 export interface CreateContext {
 	readonly base: TurnId | null;
-	readonly key?: Uint8Array | undefined;
+	readonly key?: IdempotencyKey | undefined;
 }
 
 /** What appends of one turn and of many have in common. `expectedHead` null means: must be empty. */
 export interface AppendTarget {
 	readonly contextId: ContextId;
 	readonly parentId: TurnId | null;
-	readonly key: Uint8Array;
+	readonly key: IdempotencyKey;
 	readonly expectedHead?: TurnId | null | undefined;
 }
 
 export interface AppendTurn extends AppendTarget {
-	readonly turn: TurnContent;
+	readonly turn: NewContent;
 	readonly fsRoot?: BlobHash | undefined;
 }
 
 export interface AppendBatch extends AppendTarget {
-	readonly turns: readonly TurnContent[];
+	readonly turns: readonly NewContent[];
 }
 
 /** How turns are to come back. */
@@ -103,9 +108,12 @@ export interface RequestCodec<T> {
 }
 
 /** Writes a whole request frame. */
-export function writeRequest<T>(out: ByteWriter, codec: RequestCodec<T>, reqId: bigint, request: T): void {
-	const header = { msgType: codec.msgType, flags: codec.flagsOf(request), reqId };
-	writeFrame(out, header, (payload) => codec.write(payload, request));
+export function writeRequest<T>(out: ByteWriter, codec: RequestCodec<T>, reqId: number | bigint, request: T): void {
+	const start = beginFrame(out, codec.msgType, codec.flagsOf(request));
+	if (typeof reqId === "number") out.u53(reqId);
+	else out.u64(reqId);
+	codec.write(out, request);
+	endFrame(out, start);
 }
 
 /** Reads a request frame's payload with the codec of its number. */
@@ -128,7 +136,7 @@ export const hello: RequestCodec<Hello> = {
 	flagsOf: noFlags,
 	write(out, request) {
 		if (request === null) return;
-		const tag = Buffer.from(request.tag);
+		const tag = utf8Of(request.tag);
 		out.u16(request.version);
 		out.u16(tag.length);
 		out.raw(tag);
@@ -147,7 +155,7 @@ function contextCodec(msgType: number): RequestCodec<CreateContext> {
 		flagsOf: (request) => (request.key === undefined ? 0 : FLAG_KEY),
 		write(out, request) {
 			out.u64(request.base ?? 0n);
-			if (request.key !== undefined) out.bytes(request.key);
+			if (request.key !== undefined) out.key(request.key);
 		},
 		read(input, flags) {
 			const base = readOptionalTurnId(input);
@@ -176,7 +184,7 @@ export const appendTurn: RequestCodec<AppendTurn> = {
 		out.u64(request.contextId);
 		out.u64(request.parentId ?? 0n);
 		writeContent(out, request.turn);
-		out.bytes(request.key);
+		out.key(request.key);
 		if (request.fsRoot !== undefined) out.hash(request.fsRoot);
 		if (request.expectedHead !== undefined) out.u64(request.expectedHead ?? 0n);
 	},
@@ -201,7 +209,7 @@ export const appendBatch: RequestCodec<AppendBatch> = {
 		out.u64(request.parentId ?? 0n);
 		out.u32(request.turns.length);
 		for (const turn of request.turns) writeContent(out, turn);
-		out.bytes(request.key);
+		out.key(request.key);
 		if (request.expectedHead !== undefined) out.u64(request.expectedHead ?? 0n);
 	},
 	read(input, flags) {

@@ -8,7 +8,7 @@ import { ProtocolError, ServerError } from "../core/errors.js";
 import type { ContextId, Position, TurnId } from "../node/ids.js";
 import type { ByteReader, ByteWriter } from "./bytes.js";
 import { type AttachFs, readContextId, readMany } from "./requests.js";
-import { readOptionalTurnId, readTurn, readTurnId, type Turn, writeTurn } from "./turns.js";
+import { readOptionalTurnId, readTurn, readTurnId, readTurns, type Turn, writeTurn } from "./turns.js";
 
 /** A page has at most so many turns, a batch and a question about blobs fewer. */
 const COUNT_MAX = 65_536;
@@ -123,7 +123,7 @@ function pageCodec(withDetails: boolean): ResponseCodec<readonly Turn[]> {
 			out.u32(response.length);
 			for (const turn of response) writeTurn(out, turn, withDetails);
 		},
-		read: (input) => readMany(input, COUNT_MAX, () => readTurn(input, withDetails)),
+		read: (input) => readTurns(input, COUNT_MAX, withDetails),
 	};
 }
 

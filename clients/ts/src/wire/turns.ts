@@ -1,6 +1,10 @@
-/** Turns on the wire: as they are sent, and as items of reads and subscriptions. */
+/**
+ * Turns on the wire: as they are sent, and as items of reads and subscriptions.
+ *
+ * Turns of one page share the memory that it came in and, where they have the same type, its {@link TypeRef}.
+ */
 
-import type { BlobHash } from "../core/blob-hash.js";
+import { type BlobHash, HASH_BYTES } from "../core/blob-hash.js";
 import { ProtocolError } from "../core/errors.js";
 import type { TurnId } from "../node/ids.js";
 import type { ByteReader, ByteWriter } from "./bytes.js";
@@ -49,15 +53,19 @@ export interface Turn extends TurnContent {
 	readonly fsRoot?: BlobHash | null;
 }
 
+/** What a turn is to carry; the hash is made on the way unless the caller has it. */
+export type NewContent = Omit<TurnContent, "hash"> & { readonly hash: BlobHash | undefined };
+
 const NO_HASH = "0".repeat(64);
 
-export function writeContent(out: ByteWriter, content: TurnContent): void {
+export function writeContent(out: ByteWriter, content: NewContent): void {
 	out.text(content.type.id);
 	out.u32(content.type.version);
 	out.u32(content.encoding);
 	out.u32(content.compression === "zstd" ? 1 : 0);
 	out.u32(content.uncompressedLength);
-	out.hash(content.hash);
+	if (content.hash === undefined) out.hashOf(content.payload);
+	else out.hash(content.hash);
 	out.bytes(content.payload);
 }
 
@@ -82,22 +90,52 @@ export function writeTurn(out: ByteWriter, turn: Turn, withDetails: boolean): vo
 	out.hash(turn.fsRoot ?? (NO_HASH as BlobHash));
 }
 
-export function readTurn(input: ByteReader, withDetails: boolean): Turn {
-	const turn = {
+/** The fixed fields of a turn on the wire. */
+const TURN_BYTES_MIN = 8 + 8 + 4 + 4 + 4 + 4 + 4 + 4 + HASH_BYTES + 4;
+
+/** Reads a turn; `before` is the one that was read before it from the same page. */
+function readItem(input: ByteReader, before: Turn | undefined): Turn {
+	return {
 		id: readTurnId(input),
-		parentId: readOptionalTurnId(input),
+		parentId: before !== undefined && input.isNextU64(before.id) ? before.id : readOptionalTurnId(input),
 		depth: input.u32(),
-		type: readTypeRef(input),
+		type: readTypeRef(input, before?.type),
 		encoding: input.u32(),
 		compression: readCompression(input.u32()),
 		uncompressedLength: input.u32(),
 		hash: input.hash(),
 		payload: input.bytes(),
 	};
-	if (!withDetails) return turn;
+}
+
+/** The same with what only `details` give. */
+function readDetailedItem(input: ByteReader, before: Turn | undefined): Turn {
+	const turn = readItem(input, before);
 	const createdAt = new Date(Number(input.u64()));
 	const root = input.hash();
 	return { ...turn, createdAt, fsRoot: root === NO_HASH ? null : root };
+}
+
+/** A count of 32 bits and that many turns. */
+export function readTurns(input: ByteReader, max: number, withDetails: boolean): Turn[] {
+	input.own();
+	const count = input.u32();
+	if (count > max) throw new ProtocolError("too_many", `${count} where at most ${max} are allowed`);
+	if (count * TURN_BYTES_MIN > input.left)
+		throw new ProtocolError("truncated", `${count} turns in ${input.left} bytes`);
+	const turns: Turn[] = new Array(count);
+	let before: Turn | undefined;
+	for (let index = 0; index < count; index += 1) {
+		before = withDetails ? readDetailedItem(input, before) : readItem(input, before);
+		turns[index] = before;
+	}
+	return turns;
+}
+
+/** One turn alone. */
+export function readTurn(input: ByteReader, withDetails: boolean): Turn {
+	input.own();
+	return withDetails ? readDetailedItem(input, undefined) : readItem(input, undefined);
 }
 
 export function readTurnId(input: ByteReader): TurnId {
@@ -111,8 +149,11 @@ export function readOptionalTurnId(input: ByteReader): TurnId | null {
 	return id === 0n ? null : (id as TurnId);
 }
 
-function readTypeRef(input: ByteReader): TypeRef {
-	return { id: input.text(), version: input.u32() };
+/** A type, which is often that of the turn before. */
+function readTypeRef(input: ByteReader, before?: TypeRef): TypeRef {
+	const id = input.text();
+	const version = input.u32();
+	return before !== undefined && before.id === id && before.version === version ? before : { id, version };
 }
 
 function readCompression(value: number): Compression {

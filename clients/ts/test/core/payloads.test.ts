@@ -159,6 +159,22 @@ describe("a tagged map", () => {
 	});
 });
 
+describe("half a surrogate pair", () => {
+	const halves = ["\ud800", "\udfff", "a\ud83d", "\ude00b", "\ude00\ud83d"];
+
+	it.each(halves)("is refused wherever a text goes: %j", (text) => {
+		expect(() => encodeTagged({ 1: text })).toThrow(TypeError);
+		expect(() => encodeTagged({ 1: new Map([[text, 1]]) })).toThrow(/half a surrogate pair/);
+		expect(() => new TaggedMap().set(1, text)).toThrow(TypeError);
+		const document = { id: "vectors.Document", version: 1 };
+		expect(refusal(() => registry.encode(document, { title: text }))).toBe("wrong_value");
+	});
+
+	it("is told from a whole one", () => {
+		expect(hexOf(encodeTagged({ 1: "\ud83d\ude00" }))).toBe("8101a4f09f9880");
+	});
+});
+
 describe("encoding by names refuses", () => {
 	const point = { id: "vectors.Point", version: 1 };
 	const enums = { id: "vectors.Enums", version: 1 };

@@ -4,10 +4,16 @@ import { getEventListeners } from "node:events";
 import { describe, expect, it } from "vitest";
 import { orAborted } from "../../src/core/abort.js";
 import { Backoff } from "../../src/core/backoff.js";
+import { timeLimit } from "../../src/core/time-limit.js";
 import * as text from "../../src/http/ids.js";
+import { GatewayClient } from "../../src/http/index.js";
 import { parseAddress } from "../../src/node/dial.js";
 import { Gate } from "../../src/node/gate.js";
 import * as numeric from "../../src/node/ids.js";
+import { connect } from "../../src/node/index.js";
+import { resolveOptions } from "../../src/node/options.js";
+import { type Waiter, Waiters } from "../../src/node/waiters.js";
+import { Slab } from "../../src/wire/slab.js";
 
 describe("pauses", () => {
 	const policy = { attemptsMax: 5, firstMs: 100, longestMs: 500 };
@@ -51,6 +57,88 @@ describe("pauses", () => {
 		const never = orAborted(new Promise(() => undefined), controller.signal);
 		controller.abort(new Error("enough"));
 		await expect(never).rejects.toThrow("enough");
+	});
+});
+
+describe("a time-out", () => {
+	it.each([
+		[1, 1],
+		[0.5, 0.5],
+		[2 ** 31, 2 ** 31 - 1],
+		[Infinity, 2 ** 31 - 1],
+	])("of %d ms waits for %d", (asked, waited) => {
+		expect(timeLimit("some time", asked)).toBe(waited);
+		const resolved = resolveOptions({ connectTimeoutMs: asked, answerTimeoutMs: asked });
+		expect(resolved).toMatchObject({ connectTimeoutMs: waited, answerTimeoutMs: waited });
+	});
+
+	it.each([0, -1, -Infinity, Number.NaN])("of %d ms is refused at once, by name", async (ms) => {
+		for (const name of ["connectTimeoutMs", "answerTimeoutMs"]) {
+			await expect(connect("127.0.0.1:1", { [name]: ms })).rejects.toThrow(new RegExp(`^${name} must be a positive`));
+		}
+		expect(() => new GatewayClient({ baseUrl: "http://127.0.0.1:1", timeoutMs: ms })).toThrow(/^timeoutMs must be/);
+	});
+});
+
+describe("who waits", () => {
+	const somebody = () => ({ isReply: true, onFrame: () => undefined, onLost: () => undefined });
+
+	it("is found under an id of its own, however many wait and however long one does", () => {
+		const waiters = new Waiters();
+		const expected = new Map<number, Waiter>();
+		let last = 0;
+		for (let round = 0; round < 1000; round += 1) {
+			const id = waiters.nextId();
+			expect(waiters.nextId()).toBe(id);
+			expect(id).toBeGreaterThan(last);
+			expect(waiters.get(id)).toBeNull();
+			last = id;
+			expected.set(id, somebody());
+			waiters.set(id, expected.get(id) as Waiter);
+			// Every seventh stays for ever, as subscriptions do.
+			for (const old of [id - 1, id - 40]) {
+				if (old % 7 !== 0) expect(waiters.delete(old)).toBe(expected.delete(old));
+			}
+			if (round % 50 === 0) for (const [each, waiter] of expected) expect(waiters.get(each)).toBe(waiter);
+		}
+		expect(expected.size).toBeGreaterThan(100);
+		expect(waiters.takeAll()).toEqual([...expected.values()]);
+		expect(waiters.takeAll()).toEqual([]);
+		expect(waiters.nextId()).toBeGreaterThan(last);
+	});
+
+	it("can give its place to another, and is not found under an id that has the same place", () => {
+		const waiters = new Waiters();
+		const [first, second] = [somebody(), somebody()];
+		const id = waiters.nextId();
+		waiters.set(id, first);
+		waiters.set(id, second);
+		expect(waiters.get(id)).toBe(second);
+		for (const other of [0, id + 64, id + 2 ** 32, 2 ** 64 - 1]) {
+			expect(waiters.get(other)).toBeNull();
+			expect(waiters.delete(other)).toBe(false);
+		}
+		expect(waiters.delete(id)).toBe(true);
+		expect(waiters.delete(id)).toBe(false);
+	});
+});
+
+describe("a slab", () => {
+	it("gives every frame bytes that nobody else has", () => {
+		const slab = new Slab();
+		const sizes = [0, 1, 32_767, 32_768, 70_000, 300_000, 524_288, 524_289, 70_000, 70_000, 2 << 20, 40_000];
+		const taken = sizes.map((size, index) => slab.take(size).fill(index));
+		taken.forEach((bytes, index) => {
+			expect(bytes.length).toBe(sizes[index]);
+			expect(bytes.every((byte) => byte === index)).toBe(true);
+		});
+	});
+
+	it("does not let a small frame share memory with a large one", () => {
+		const slab = new Slab();
+		const large = slab.take(70_000);
+		expect(slab.take(70_000).buffer).toBe(large.buffer);
+		for (const size of [1000, 32_767, 600_000]) expect(slab.take(size).buffer).not.toBe(large.buffer);
 	});
 });
 

@@ -45,6 +45,22 @@ function refuse(response: ServerResponse, status: number): void {
 	json(response, status, { error: { code: "Word", message: "text", details: { why: 1 } } });
 }
 
+describe("a list of contexts", () => {
+	it("that leads in a circle is refused", async () => {
+		const next: Record<string, string> = { "": "a", a: "b", b: "a" };
+		const server = await fake((request, response) => {
+			const cursor = new URL(request.url ?? "", "http://fake").searchParams.get("cursor") ?? "";
+			json(response, 200, { contexts: [{ context_id: cursor }], next_cursor: next[cursor] });
+		});
+		const seen: string[] = [];
+		const listing = async () => {
+			for await (const context of client(server.url).allContexts()) seen.push(context.context_id);
+		};
+		await expect(listing()).rejects.toMatchObject({ name: "ProtocolError", fault: "bad_value" });
+		expect(seen).toEqual(["", "a", "b"]);
+	});
+});
+
 describe("a request", () => {
 	it.each([429, 503, 507])("refused with %i is tried again", async (status) => {
 		let asked = 0;

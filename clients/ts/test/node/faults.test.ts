@@ -256,6 +256,52 @@ describe("ERROR frames", () => {
 	});
 });
 
+describe("a request", () => {
+	it("about more blobs than fit is split, and answered in its order", async () => {
+		const sizes: number[] = [];
+		const server = await fake((peer, frame) => {
+			const hashes = requests.readRequest(frame) as string[];
+			sizes.push(hashes.length);
+			const present = hashes.map((hash) => hash === hashOf(Buffer.from("there")));
+			peer.answer(frame, responses.blobsPresent, present);
+		});
+		const asked = Array.from({ length: 65_536 + 2 }, () => hashOf(Buffer.from("nowhere")));
+		asked[65_536] = hashOf(Buffer.from("there"));
+		const present = await (await client(server.address)).hasBlobs(asked);
+		expect(sizes).toEqual([65_536, 2]);
+		expect(present).toHaveLength(asked.length);
+		expect(present.indexOf(true)).toBe(65_536);
+		expect(present.lastIndexOf(true)).toBe(65_536);
+	});
+
+	it("about blobs that is answered for fewer is refused", async () => {
+		const server = await fake((peer, frame) => peer.answer(frame, responses.blobsPresent, [true]));
+		const asking = (await client(server.address)).hasBlobs([hashOf(Buffer.of(1)), hashOf(Buffer.of(2))]);
+		await expect(asking).rejects.toMatchObject({ name: "ProtocolError", fault: "wrong_answer" });
+	});
+
+	it("with half a surrogate pair in a text is rejected, and nothing of it is sent", async () => {
+		const seen: number[] = [];
+		const server = await fake((peer, frame) => {
+			seen.push(frame.msgType);
+			peer.answer(frame, responses.contextHead, HEAD);
+		});
+		const connected = await client(server.address);
+		const wrong = { contextId: CONTEXT, payload: Buffer.of(0x80) };
+		const type = { id: "\ud800", version: 1 };
+		for (const asking of [
+			connected.append({ ...wrong, type }),
+			connected.append({ ...wrong, type: TYPE, key: "\udc00" }),
+			connected.appendBatch({ contextId: CONTEXT, turns: [{ ...wrong, type }] }),
+			connected.createContext({ key: "key \ud800" }),
+		]) {
+			await expect(asking).rejects.toThrow(/half a surrogate pair/);
+		}
+		expect(await connected.head(CONTEXT)).toEqual(HEAD);
+		expect(seen).toEqual([MsgType.GetHead]);
+	});
+});
+
 describe("a server that does not keep to the protocol", () => {
 	const cases: [string, (peer: FakePeer, frame: Frame) => void, object][] = [
 		[
@@ -275,7 +321,7 @@ describe("a server that does not keep to the protocol", () => {
 		],
 		[
 			"answers another message",
-			(peer, frame) => peer.answer({ ...frame, msgType: MsgType.GetBlob }, responses.blob, Buffer.of(1)),
+			(peer, frame) => peer.answer({ reqId: frame.reqId, msgType: MsgType.GetBlob }, responses.blob, Buffer.of(1)),
 			{ fault: "wrong_answer" },
 		],
 		[
@@ -317,7 +363,7 @@ describe("a server that does not keep to the protocol", () => {
 
 	it("and speaks to nobody is ignored", async () => {
 		const server = await fake((peer, frame) => {
-			peer.answer({ ...frame, reqId: 2n ** 64n - 1n }, responses.contextHead, HEAD);
+			peer.answer({ msgType: frame.msgType, reqId: 2n ** 64n - 1n }, responses.contextHead, HEAD);
 			peer.answer(frame, responses.contextHead, HEAD);
 			peer.answer(frame, responses.contextHead, HEAD);
 		});

@@ -6,6 +6,7 @@
 mod action;
 
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde_json::json;
@@ -134,6 +135,9 @@ fn announce(
     app.out.flush()
 }
 
+/// How often it is looked whether the desktop is still there.
+const LOOK_EVERY: Duration = Duration::from_secs(3);
+
 /// What can happen.
 enum Event {
     Keys(Vec<Press>),
@@ -211,5 +215,9 @@ async fn next(
             Err(error) => Ok(Event::BrokerGone(error)),
         },
         () = ending.asked() => Ok(Event::End),
+        () = tokio::time::sleep(LOOK_EVERY) => {
+            keys.look().context("the desktop has gone")?;
+            Ok(Event::Keys(Vec::new()))
+        }
     }
 }

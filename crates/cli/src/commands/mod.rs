@@ -4,6 +4,7 @@ mod append;
 mod bench;
 mod blob;
 mod broker;
+mod capsule;
 mod capture;
 mod completions;
 mod config;
@@ -14,19 +15,24 @@ mod doctor;
 mod export;
 mod hotkey;
 mod import;
+mod invoke;
 mod keep;
 mod log;
+mod mcp;
 mod paste;
 mod registry;
 mod repair;
+mod search;
 mod sessions;
 mod show;
 mod stats;
+mod stream;
 mod turn;
 mod turns;
 mod up;
 mod verify;
 mod watch;
+mod world;
 mod wrap;
 
 use anyhow::Result;
@@ -77,6 +83,13 @@ pub(crate) enum Command {
     Blob(blob::Command),
     #[command(subcommand)]
     Registry(registry::Command),
+    #[command(subcommand)]
+    World(world::Command),
+    Invoke(invoke::Args),
+    Stream(stream::Args),
+    Search(search::Args),
+    Capsule(capsule::Args),
+    Mcp(mcp::Args),
     Broker(broker::Args),
     Sessions(sessions::Args),
     Turns(turns::Args),
@@ -111,6 +124,12 @@ pub(crate) fn run(command: &Command, app: &mut App) -> Result<()> {
         Command::Show(args) => block_on(show::run(args, app)),
         Command::Blob(command) => block_on(blob::run(command, app)),
         Command::Registry(command) => block_on(registry::run(command, app)),
+        Command::World(command) => block_on(world::run(command, app)),
+        Command::Invoke(args) => block_on(invoke::run(args, app)),
+        Command::Stream(args) => block_on(stream::run(args, app)),
+        Command::Search(args) => block_on(search::run(args, app)),
+        Command::Capsule(args) => block_on(capsule::run(args, app)),
+        Command::Mcp(args) => block_on(mcp::run(args, app)),
         Command::Broker(args) => block_on(broker::run(args, app)),
         Command::Sessions(args) => sessions::run(args, app),
         Command::Turns(args) => turns::run(args, app),

@@ -11,12 +11,13 @@ use turnkeep_pty::wrap::{
     Relay, Session, Share, Troubles, WrapError, die_of, inject_queue,
 };
 use turnkeep_session::detector::{Presets, Profile};
-use turnkeep_types::broker::{FoundTurn, Register, SessionId};
+use turnkeep_types::broker::{FoundTurn, NAME_BYTES_MAX, Register, SessionId, TEXT_BYTES_MAX};
 
 use super::App;
 use crate::broker::outlets;
 use crate::config::{Config, process_environment};
 use crate::data_dir::random_bytes;
+use crate::desktop::runtime_dir;
 use crate::failure::Failure;
 use crate::local::WallClock;
 use crate::runtime::block_on;
@@ -77,6 +78,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     let config = app.config()?;
+    check_names(args)?;
     let profile = profile(args, &config.presets)?;
     let framing = if args.bracketed { Framing::Bracketed } else { Framing::Plain };
     let (injector, injected) = inject_queue(framing)?;
@@ -116,6 +118,26 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     }
 }
 
+/// Refuses what the broker would never take, or what could not be used to name the session.
+fn check_names(args: &Args) -> Result<()> {
+    let refuse = |what: String, hint: &str| Err(Failure::usage(what).hint(hint).into());
+    match args.name.as_deref() {
+        Some("") => return refuse("--name is empty".to_owned(), "leave it out, or give a name"),
+        Some(name) if name.len() > NAME_BYTES_MAX => {
+            return refuse(format!("--name is longer than {NAME_BYTES_MAX} bytes"), "give a shorter one");
+        }
+        Some(name) if name.contains(':') || name.starts_with('@') => {
+            let hint = "`NAME:3` is the third turn of a session and `@last` the latest session";
+            return refuse(format!("`{name}` cannot be a session's name"), hint);
+        }
+        _ => {}
+    }
+    if args.pattern.as_ref().is_some_and(|pattern| pattern.len() > TEXT_BYTES_MAX) {
+        return refuse(format!("--pattern is longer than {TEXT_BYTES_MAX} bytes"), "put it into a profile");
+    }
+    Ok(())
+}
+
 /// How the program's turns are told.
 fn profile(args: &Args, presets: &Presets) -> Result<Profile> {
     if let Some(pattern) = &args.pattern {
@@ -152,12 +174,11 @@ fn hooks(args: &Args, session: &SessionId, profile: &Profile) -> Result<(Option<
     if !args.hooks {
         return Ok((None, HookSetup::default()));
     }
-    let runtime_dir = process_environment("XDG_RUNTIME_DIR").ok_or_else(|| {
+    let runtime_dir = runtime_dir().ok_or_else(|| {
         Failure::usage("--hooks needs XDG_RUNTIME_DIR, where the program hands its messages over")
             .hint("set it to a directory of your own, mode 0700, or leave --hooks out")
     })?;
-    let hooks =
-        Hooks::open(runtime_dir.as_ref(), session.as_str()).context("cannot make the pipe for hooks")?;
+    let hooks = Hooks::open(&runtime_dir, session.as_str()).context("cannot make the pipe for hooks")?;
     let setup = hooks.setup(profile.name()).context("cannot set up the program's hooks")?;
     if setup == HookSetup::default() {
         let failure = Failure::usage(format!("the profile {} has no hooks", profile.name()));
@@ -179,7 +200,7 @@ fn relay(
     profile: &Profile,
     (injector, share): (Injector, Option<Share>),
 ) -> Result<Option<Relay>> {
-    let Some(runtime_dir) = process_environment("XDG_RUNTIME_DIR") else {
+    let Some(runtime_dir) = runtime_dir() else {
         if share.is_some() {
             let failure = Failure::usage("--share needs XDG_RUNTIME_DIR, where the broker listens");
             return Err(failure
@@ -196,9 +217,10 @@ fn relay(
         preset: Some(profile.name().to_owned()),
         child_pid: None,
         shared: share.is_some(),
+        bracketed: args.bracketed,
     };
     let session = Session { register, injector, share };
-    Ok(Some(Relay::start(socket_path(runtime_dir.as_ref()), session)?))
+    Ok(Some(Relay::start(socket_path(&runtime_dir), session)?))
 }
 
 /// Ends this process as the program ended.

@@ -8,7 +8,7 @@ use hyper::body::Incoming;
 use crate::failure::Failure;
 
 /// The longest event that is accepted.
-const EVENT_BYTES_MAX: usize = 1 << 20;
+const EVENT_BYTES_MAX: usize = 16 << 20;
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

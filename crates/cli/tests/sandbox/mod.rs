@@ -83,7 +83,9 @@ impl Sandbox {
         let text = text.replace(self.home.path().to_str().unwrap(), "HOME");
         let text = replace(&text, "dddd-dd-dd dd:dd:dd UTC", "DATE");
         let text = replace(&text, "dddd-dd-ddTdd:dd:dd.dddZ", "TIME");
-        replace(&text, &"x".repeat(64), "HASH")
+        let text = replace(&text, &"x".repeat(64), "HASH");
+        let text = replace(&text, &format!("e_{}", "z".repeat(26)), "ENTRY");
+        replace(&text, &format!("t_{}", "z".repeat(26)), "TOKEN")
     }
 
     /// A JSON line that a command prints.
@@ -160,8 +162,8 @@ impl Drop for Server {
     }
 }
 
-/// Replaces every run of characters that matches a pattern: `d` is a digit, `x` a hex digit, anything
-/// else is itself.
+/// Replaces every run of characters that matches a pattern: `d` is a digit, `x` a hex digit, `z` a digit or
+/// small letter, anything else is itself.
 fn replace(text: &str, pattern: &str, with: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     let pattern: Vec<char> = pattern.chars().collect();
@@ -170,6 +172,7 @@ fn replace(text: &str, pattern: &str, with: &str) -> String {
             && pattern.iter().zip(&chars[at..]).all(|(p, c)| match p {
                 'd' => c.is_ascii_digit(),
                 'x' => c.is_ascii_hexdigit(),
+                'z' => c.is_ascii_digit() || c.is_ascii_lowercase(),
                 p => p == c,
             })
     };

@@ -1,13 +1,14 @@
 //! `turnkeep wrap` in a real terminal: a program behaves as it does without it.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops here")]
 
+mod job;
+mod pipe;
 mod relay;
 mod share;
 mod terminal;
 
-use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use rustix::process::Signal;
 use terminal::{TURNKEEP, Terminal};
@@ -152,7 +153,7 @@ fn a_program_started_to_ignore_hangups_still_does() {
 }
 
 /// What the wrapper must put back.
-fn essence(settings: &rustix::termios::Termios) -> String {
+pub(crate) fn essence(settings: &rustix::termios::Termios) -> String {
     let (input, output) = (settings.input_modes, settings.output_modes);
     format!("{input:?} {output:?} {:?} {:?}", settings.control_modes, settings.local_modes)
 }
@@ -162,10 +163,12 @@ fn the_terminal_gets_its_settings_back() {
     type Act = fn(&mut Terminal);
     /// Its name, the environment, what to do when the program runs, the exit code, the signal.
     type Way = (&'static str, &'static [(&'static str, &'static str)], Act, Option<i32>, Option<Signal>);
-    let ways: [Way; 5] = [
+    let ways: [Way; 7] = [
         ("exit", &[], |terminal| terminal.type_bytes(b"\x04"), Some(0), None),
         ("kill -TERM", &[], |terminal| terminal.signal(Signal::TERM), None, Some(Signal::TERM)),
         ("kill -HUP", &[], |terminal| terminal.signal(Signal::HUP), None, Some(Signal::HUP)),
+        ("kill -XCPU", &[], |terminal| terminal.signal(Signal::XCPU), None, Some(Signal::XCPU)),
+        ("kill -ABRT", &[], |terminal| terminal.signal(Signal::ABORT), None, Some(Signal::ABORT)),
         ("typed interrupt", &[], |terminal| terminal.type_bytes(b"\x03"), None, Some(Signal::INT)),
         (
             "panic",
@@ -197,82 +200,6 @@ fn a_detector_that_panics_takes_nothing_with_it() {
     let (said, status) = terminal.finish();
     let said = String::from_utf8_lossy(&said);
     assert!(status.success() && said.contains("detection stopped early"), "{status}: {said}");
-}
-
-#[test]
-fn the_shells_job_control_works_on_it() {
-    let mut terminal = Terminal::run(["bash", "--norc", "--noprofile", "-i"], &[]);
-    terminal.until("$ ");
-    terminal.type_bytes(format!("'{TURNKEEP}' wrap -- cat\n").as_bytes());
-    terminal.until("wrap -- cat\r\n");
-    terminal.type_bytes(b"before\n");
-    terminal.until("before\r\nbefore\r\n");
-    terminal.type_bytes(b"\x1a");
-    terminal.until("Stopped");
-    terminal.until("$ ");
-    terminal.type_bytes(b"stty -a | tr -s ' ;' '\\n\\n' | grep -xE '.?(icanon|echo)' | tr '\\n' ,; fg\n");
-    let said = terminal.until("wrap -- cat\r\n");
-    assert!(said.contains("icanon,echo,"), "the shell's settings are not back: {said}");
-    terminal.type_bytes(b"after\n");
-    terminal.until("after\r\nafter\r\n");
-    terminal.type_bytes(b"\x04");
-    terminal.until("$ ");
-    terminal.type_bytes(b"echo code $?; exit\n");
-    terminal.until("code 0");
-}
-
-#[test]
-fn job_control_inside_the_program_is_its_own() {
-    let mut terminal = Terminal::wrap(&["--", "bash", "--norc", "--noprofile", "-i"]);
-    terminal.until("$ ");
-    terminal.type_bytes(b"cat\n");
-    terminal.until("cat\r\n");
-    terminal.type_bytes(b"in cat\n");
-    terminal.until("in cat\r\nin cat\r\n");
-    terminal.type_bytes(b"\x1a");
-    terminal.until("Stopped");
-    terminal.until("$ ");
-    terminal.type_bytes(b"fg\n");
-    terminal.until("cat\r\n");
-    terminal.type_bytes(b"\x03");
-    terminal.until("$ ");
-    terminal.type_bytes(b"exit 5\n");
-    assert_eq!(terminal.finish().1.code(), Some(5));
-}
-
-#[test]
-fn a_stop_signal_suspends_the_wrapper_and_a_continue_resumes_it() {
-    let mut terminal = Terminal::wrap(&["--", "sh", "-c", "trap '' TSTP; echo ready; exec cat"]);
-    let before = essence(&terminal.settings());
-    terminal.until("ready");
-    terminal.wait_for("raw mode", Terminal::is_raw);
-    terminal.signal(Signal::TSTP);
-    terminal.wait_for("suspended", |terminal| terminal.status_line("State").starts_with('T'));
-    assert_eq!(essence(&terminal.settings()), before);
-    terminal.resize(90, 20);
-    terminal.signal(Signal::CONT);
-    terminal.wait_for("raw mode again", Terminal::is_raw);
-    terminal.type_bytes(b"resumed\n");
-    terminal.until("resumed\r\nresumed\r\n");
-    terminal.type_bytes(b"\x04");
-    assert!(terminal.finish().1.success());
-}
-
-#[test]
-fn without_a_terminal_it_works_all_the_same() {
-    let check = |input: &[u8], args: &[&str], expect: &str, code: i32| {
-        let mut command = Command::new("timeout");
-        command.args(["60", TURNKEEP, "wrap", "--"]).args(args).env_remove("XDG_RUNTIME_DIR");
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        child.stdin.take().unwrap().write_all(input).unwrap();
-        let output = child.wait_with_output().unwrap();
-        assert_eq!(String::from_utf8_lossy(&output.stdout), expect, "{args:?}");
-        assert_eq!(output.status.code(), Some(code), "{args:?}");
-    };
-    check(b"one\ntwo", &["cat"], "one\r\ntwo", 0);
-    check(b"one\n", &["cat"], "one\r\n", 0);
-    check(b"", &["cat"], "", 0);
-    check(b"", &["sh", "-c", "test -t 0 && test -t 1 && stty size; exit 4"], "24 80\r\n", 4);
 }
 
 #[test]

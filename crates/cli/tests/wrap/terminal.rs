@@ -21,6 +21,7 @@ pub(crate) struct Terminal {
     child: Child,
     seen: Vec<u8>,
     home: tempfile::TempDir,
+    is_left: bool,
 }
 
 impl Terminal {
@@ -54,7 +55,7 @@ impl Terminal {
             .env("PATH", path());
         command.envs(env.iter().copied());
         let child = command.spawn().expect("setsid is missing: install the package util-linux");
-        Self { master, slave, child, seen: Vec::new(), home }
+        Self { master, slave, child, seen: Vec::new(), home, is_left: false }
     }
 
     pub(crate) fn home(&self) -> &std::path::Path {
@@ -162,6 +163,26 @@ impl Terminal {
         self.wait_for("time passes", |_| since.elapsed() > Duration::from_millis(500));
     }
 
+    /// Takes the terminal away, as closing its window does. Gives the home directory, which stays.
+    pub(crate) fn hang_up(self) -> tempfile::TempDir {
+        let mut this = self;
+        let home = std::mem::replace(&mut this.home, tempfile::tempdir().unwrap());
+        let null = std::fs::File::open("/dev/null").unwrap();
+        this.slave = null.try_clone().unwrap().into();
+        this.master = null.into();
+        // The program ends by itself; who looks at its traces waits for that.
+        this.is_left = true;
+        home
+    }
+
+    /// Processor time that the program has used, in hundredths of a second.
+    pub(crate) fn cpu_ticks(&self) -> u64 {
+        let path = format!("/proc/{}/stat", self.pid().as_raw_nonzero());
+        let stat = std::fs::read_to_string(path).unwrap();
+        let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+        fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+    }
+
     /// A line of `/proc/PID/status` of the program.
     pub(crate) fn status_line(&self, name: &str) -> String {
         let path = format!("/proc/{}/status", self.pid().as_raw_nonzero());
@@ -186,7 +207,9 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        self.child.kill().ok();
+        if !self.is_left {
+            self.child.kill().ok();
+        }
         self.child.wait().ok();
     }
 }

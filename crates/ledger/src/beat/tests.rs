@@ -125,6 +125,7 @@ fn entry(id: &str, who: &str, to: &[&str], text: &str) -> Value {
     })
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "reads better at the call")]
 fn bundle(id: &str, who: &str, entries: Value) -> Value {
     json!({
         "bundle_id": null, "request_id": id, "proposed_by": { "engine": "test", "actor": who },

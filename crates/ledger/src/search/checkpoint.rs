@@ -17,7 +17,8 @@
 //! too, so that an index that was read never panics and never shows a class another's postings.
 
 use super::ClassId;
-use super::index::{Class, ClassLists, Entry, Index};
+use super::columns::{Class, Entry};
+use super::index::{ClassLists, Index};
 use super::lexicon::Lexicon;
 use super::postings::List;
 
@@ -51,15 +52,15 @@ pub enum CheckpointError {
 impl Index {
     /// The index as bytes.
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.entries.len() * 64 + 1024);
+        let mut out = Vec::with_capacity(self.len() as usize * 64 + 1024);
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(&VERSION.to_le_bytes());
         put_strings(&mut out, &self.authors);
         put_strings(&mut out, &self.terms);
         put(&mut out, self.classes.len());
         self.classes.iter().for_each(|class| out.extend_from_slice(&class.id.0.to_le_bytes()));
-        put(&mut out, self.entries.len());
-        self.entries.iter().for_each(|entry| put_entry(&mut out, entry));
+        put(&mut out, self.len() as usize);
+        self.entries.iter().for_each(|entry| put_entry(&mut out, &entry));
         self.lists.iter().for_each(|lists| put_lists(&mut out, lists));
         let hash = blake3::hash(&out);
         out.extend_from_slice(hash.as_bytes());
@@ -76,6 +77,8 @@ impl Index {
         read_entries(&mut reader, &mut index)?;
         for _ in 0..index.terms.len() {
             let lists = read_lists(&mut reader, &index)?;
+            let counts = lists.as_pairs().flat_map(|(_, list)| list.iter()).map(|posting| posting.count);
+            index.peaks.push(counts.max().unwrap_or(0));
             index.lists.push(lists);
         }
         if reader.offset != reader.bytes.len() {
@@ -145,14 +148,13 @@ fn read_classes(reader: &mut Reader<'_>, index: &mut Index) -> Result<(), Checkp
         if index.class_numbers.insert(id, index_number(number)).is_some() {
             return Err(reader.corrupt("a class twice"));
         }
-        index.classes.push(Class { id, entries: Vec::new(), lengths: Vec::new() });
+        index.classes.push(Class::new(id));
     }
     Ok(())
 }
 
 fn read_entries(reader: &mut Reader<'_>, index: &mut Index) -> Result<(), CheckpointError> {
     let count = reader.count(ENTRY_BYTES)?;
-    index.entries.reserve_exact(count);
     for number in 0..count {
         let time = i64::from_le_bytes(reader.array()?);
         let mut field = || Ok(u32::from_le_bytes(reader.array()?));
@@ -162,8 +164,7 @@ fn read_entries(reader: &mut Reader<'_>, index: &mut Index) -> Result<(), Checkp
         if entry.author as usize >= index.authors.len() {
             return Err(reader.corrupt("an entry of nobody"));
         }
-        class.entries.push(index_number(number));
-        class.lengths.push(class.lengths.last().unwrap_or(&0) + u64::from(entry.length));
+        class.push(index_number(number), entry.length);
         index.entries.push(entry);
     }
     Ok(())
@@ -177,8 +178,7 @@ fn read_lists(reader: &mut Reader<'_>, index: &Index) -> Result<ClassLists, Chec
         let class = index_number(reader.number()?);
         let len = index_number(reader.number()?);
         let size = reader.count(1)?;
-        let is_of_class =
-            |entry: u32| index.entries.get(entry as usize).is_some_and(|entry| entry.class == class);
+        let is_of_class = |entry: u32| index.entries.classes.get(entry as usize) == Some(&class);
         let list = List::decode(reader.take(size)?, len, is_of_class);
         let list = list.ok_or_else(|| reader.corrupt("no postings of this class"))?;
         if class < next || len == 0 {

@@ -72,6 +72,17 @@ const LATIN: &[u8; 192] = b"aaaaaa*ceeeeiiiidnooooo*ouuuuy**aaaaaa*ceeeeiiiidnoo
 aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiii**jjkkkllllllllllnnnnnnnnnoooooo**rrrrrrssssssss\
 ttttttuuuuuuuuuuuuwwyyyzzzzzzs";
 
+/// Appends the folded form of a text.
+pub(super) fn fold_all(text: &str, out: &mut String) {
+    if text.is_ascii() {
+        let start = out.len();
+        out.push_str(text);
+        out[start..].make_ascii_lowercase();
+    } else {
+        text.chars().for_each(|char| fold(char, out));
+    }
+}
+
 /// Appends the folded form of a character.
 pub(super) fn fold(char: char, out: &mut String) {
     match char {
@@ -107,7 +118,7 @@ mod tests {
             ("Привет", "привет"),
         ] {
             let mut folded = String::new();
-            text.chars().for_each(|char| fold(char, &mut folded));
+            fold_all(text, &mut folded);
             assert_eq!(folded, expect, "{text}");
         }
     }

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use super::columns::{Class, Columns, Entry};
 use super::lexicon::Lexicon;
 use super::postings::{List, Posting};
 use super::scratch::Pool;
@@ -15,47 +16,18 @@ use super::{ClassId, Document};
 /// Entries as the ranking sees them, and where their words are.
 #[derive(Debug, Clone)]
 pub struct Index {
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Columns,
     pub(super) authors: Lexicon,
     pub(super) terms: Lexicon,
     /// By term.
     pub(super) lists: Vec<ClassLists>,
+    /// By term, how often it occurs in one entry at most: a bound that only saves work.
+    pub(super) peaks: Vec<u8>,
     pub(super) classes: Vec<Class>,
     pub(super) class_numbers: HashMap<ClassId, u32>,
     pub(super) scratch: Pool,
     /// The terms of the entry in hand; empty in between.
     pub(super) found: Vec<u32>,
-}
-
-/// What is known of an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Entry {
-    pub(super) time: i64,
-    /// The number of its class in `classes`.
-    pub(super) class: u32,
-    /// The number of its author in `authors`.
-    pub(super) author: u32,
-    /// Its words.
-    pub(super) length: u32,
-}
-
-/// All entries of one audience.
-#[derive(Debug, Clone)]
-pub(super) struct Class {
-    pub(super) id: ClassId,
-    /// Their numbers, ascending.
-    pub(super) entries: Vec<u32>,
-    /// The sum of the lengths up to each.
-    pub(super) lengths: Vec<u64>,
-}
-
-impl Class {
-    /// How many entries lie before a position, and how long they are together.
-    pub(super) fn before(&self, at: u32) -> (u64, u64) {
-        let count = self.entries.partition_point(|entry| *entry < at);
-        let length = count.checked_sub(1).and_then(|last| self.lengths.get(last));
-        (count as u64, length.copied().unwrap_or(0))
-    }
 }
 
 /// The lists of one term by class number, ascending.
@@ -86,6 +58,9 @@ impl ClassLists {
             Self::Many(lists) => {
                 let place = lists.binary_search_by_key(&class, |(number, _)| *number);
                 let place = place.unwrap_or_else(|place| {
+                    if lists.len() == lists.capacity() {
+                        lists.reserve_exact(lists.len() / 4 + 1);
+                    }
                     lists.insert(place, (class, List::new()));
                     place
                 });
@@ -113,10 +88,11 @@ impl Index {
     /// Without entries.
     pub fn new() -> Self {
         Self {
-            entries: Vec::new(),
+            entries: Columns::default(),
             authors: Lexicon::new(),
             terms: Lexicon::new(),
             lists: Vec::new(),
+            peaks: Vec::new(),
             classes: Vec::new(),
             class_numbers: HashMap::new(),
             scratch: Pool::default(),
@@ -126,12 +102,12 @@ impl Index {
 
     /// How many entries it has: the number of the next one, and the position of the ledger's end.
     pub fn len(&self) -> u32 {
-        u32::try_from(self.entries.len()).unwrap_or(u32::MAX)
+        self.entries.len()
     }
 
     /// Whether it has none.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.len() == 0
     }
 
     /// Adds the next entry of the ledger and returns its number.
@@ -143,9 +119,7 @@ impl Index {
         let author = self.authors.intern(document.author);
         let length = self.count(document);
         self.entries.push(Entry { time: document.time, class, author, length });
-        let owner = &mut self.classes[class as usize];
-        owner.lengths.push(owner.lengths.last().unwrap_or(&0) + u64::from(length));
-        owner.entries.push(number);
+        self.classes[class as usize].push(number, length);
         self.post(number, class);
         number
     }
@@ -154,7 +128,7 @@ impl Index {
         let next = u32::try_from(self.classes.len()).unwrap_or(u32::MAX);
         let number = *self.class_numbers.entry(id).or_insert(next);
         if number == next {
-            self.classes.push(Class { id, entries: Vec::new(), lengths: Vec::new() });
+            self.classes.push(Class::new(id));
         }
         number
     }
@@ -181,7 +155,9 @@ impl Index {
             let (term, count) = (same[0] as usize, u8::try_from(same.len()).unwrap_or(u8::MAX));
             while self.lists.len() <= term {
                 self.lists.push(ClassLists::One(class, List::new()));
+                self.peaks.push(0);
             }
+            self.peaks[term] = self.peaks[term].max(count);
             self.lists[term].list_mut(class).push(Posting { entry, count });
         }
         found.clear();
@@ -190,16 +166,12 @@ impl Index {
 
     /// About how many bytes of memory it takes.
     pub fn heap_bytes(&self) -> usize {
-        let classes = self.classes.iter().map(|class| {
-            size_of::<Class>()
-                + class.entries.capacity() * size_of::<u32>()
-                + class.lengths.capacity() * size_of::<u64>()
-        });
-        self.entries.capacity() * size_of::<Entry>()
-            + classes.sum::<usize>()
+        self.entries.heap_bytes()
+            + self.classes.iter().map(Class::heap_bytes).sum::<usize>()
             + self.authors.heap_bytes()
             + self.terms.heap_bytes()
             + self.lists.capacity() * size_of::<ClassLists>()
+            + self.peaks.capacity()
             + self.lists.iter().map(ClassLists::heap_bytes).sum::<usize>()
     }
 }

@@ -5,6 +5,8 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 
+use super::words::TERM_BYTES_MAX;
+
 /// A slot of the table: the upper half of a hash, and a number plus one. 0 is empty.
 type Slot = u64;
 
@@ -39,6 +41,27 @@ impl Lexicon {
     /// The number of a string, if it has one.
     pub(super) fn find(&self, string: &str) -> Option<u32> {
         self.probe(string, self.seed.hash_one(string)).ok()
+    }
+
+    /// The strings that hold this one, which is not empty, and those that are so long that they may have
+    /// been cut and have held it.
+    pub(super) fn holding(&self, piece: &str) -> Vec<u32> {
+        let starts = std::iter::once(&0).chain(&self.ends);
+        let long = starts.zip(&self.ends).map(|(start, end)| end - start + 4 > TERM_BYTES_MAX);
+        let mut found: Vec<u32> =
+            (0..).zip(long).filter(|(_, long)| *long).map(|(number, _)| number).collect();
+        let mut from = 0;
+        while let Some(at) = self.text.get(from..).and_then(|rest| rest.find(piece)) {
+            let start = from + at;
+            let number = self.ends.partition_point(|end| *end <= start);
+            if self.ends.get(number).is_some_and(|end| start + piece.len() <= *end) {
+                found.extend(u32::try_from(number));
+            }
+            from = start + self.text[start..].chars().next().map_or(1, char::len_utf8);
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 
     /// The number of a string, which gets one if it has none.
@@ -128,6 +151,9 @@ mod tests {
         assert_eq!(lexicon.get(5000), "");
         assert_eq!(lexicon.find("word0"), Some(0));
         assert_eq!(lexicon.find("word5000"), None);
+        assert_eq!(lexicon.holding("4999"), [4999]);
+        assert_eq!(lexicon.holding("999").len(), 5);
+        assert_eq!(lexicon.holding("9word"), [0; 0]);
         assert_eq!(lexicon.intern(""), 5000);
         assert_eq!(lexicon.find(""), Some(5000));
     }

@@ -5,39 +5,62 @@
 
 use std::ops::Range;
 
-use super::fold::{Kind, fold, kind};
+use super::fold::{Kind, fold, fold_all, kind};
 use super::index::Index;
 use super::surroundings::View;
 use super::words::{Role, words};
 use super::{Scope, excerpt};
 
-/// The bytes of the first place where a text has the name as whole words.
-pub fn mention(text: &str, name: &str) -> Option<Range<usize>> {
-    let mut folded = String::new();
-    name.chars().for_each(|char| fold(char, &mut folded));
-    let first = name.chars().next().map(kind)?;
-    let last = name.chars().next_back().map(kind)?;
-    let head = folded.chars().next()?;
-    let mut letter = String::new();
-    text.char_indices().find_map(|(start, char)| {
-        if char.is_ascii() && char.to_ascii_lowercase() != head {
-            return None;
-        }
-        let (before, rest) = text.split_at(start);
-        let end = start + match_length(rest, &folded, &mut letter)?;
-        let begins = !is_in_words(first) || begins_word(before);
-        let ends = !is_in_words(last) || ends_word(&text[end..]);
-        (begins && ends).then_some(start..end)
-    })
+/// A name to look for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mention {
+    folded: String,
+    /// Whether a word must begin where it begins, and end where it ends.
+    begins: bool,
+    ends: bool,
 }
 
-/// The bytes to show of a text for the first mention of one of the names: all of a short text.
-pub fn excerpt_naming(text: &str, names: &[&str]) -> Range<usize> {
+impl Mention {
+    /// Of this name. Nothing names an empty one.
+    pub fn of(name: &str) -> Self {
+        let mut folded = String::new();
+        fold_all(name, &mut folded);
+        let in_words =
+            |char: Option<char>| char.is_some_and(|char| matches!(kind(char), Kind::Word | Kind::Apostrophe));
+        Self { folded, begins: in_words(name.chars().next()), ends: in_words(name.chars().next_back()) }
+    }
+
+    /// The bytes of the first place where a text has the name as whole words.
+    pub fn find(&self, text: &str) -> Option<Range<usize>> {
+        let head = *self.folded.as_bytes().first()?;
+        let mut letter = String::new();
+        // ASCII folds to its lower case; any other character may fold to anything.
+        let may_begin = |byte: u8| byte.to_ascii_lowercase() == head || byte >= 0xc0;
+        text.bytes().enumerate().filter(|(_, byte)| may_begin(*byte)).find_map(|(start, _)| {
+            let (before, rest) = text.split_at(start);
+            if differs_early(rest, &self.folded) || self.begins && !begins_word(before) {
+                return None;
+            }
+            let end = start + match_length(rest, &self.folded, &mut letter)?;
+            (!self.ends || ends_word(&text[end..])).then_some(start..end)
+        })
+    }
+}
+
+/// The bytes to show of a text for the first of these mentions: all of a short text.
+pub fn excerpt_naming(text: &str, mentions: &[Mention]) -> Range<usize> {
     if text.len() <= excerpt::EXCERPT_BYTES_MAX {
         return 0..text.len();
     }
-    let first = names.iter().filter_map(|name| mention(text, name)).min_by_key(|place| place.start);
+    let first = mentions.iter().filter_map(|mention| mention.find(text)).min_by_key(|place| place.start);
     excerpt::around(text, first.unwrap_or(0..0))
+}
+
+/// Whether the first byte in which two texts differ is ASCII in both: then they are not the same folded.
+fn differs_early(text: &str, folded: &str) -> bool {
+    let pairs = text.bytes().zip(folded.bytes());
+    let first = pairs.into_iter().find(|(one, other)| one.to_ascii_lowercase() != *other);
+    first.is_some_and(|(one, other)| one.is_ascii() && other.is_ascii())
 }
 
 /// How many bytes at the beginning of a text are the folded name; marks behind its last letter count.
@@ -56,10 +79,6 @@ fn match_length(text: &str, folded: &str, letter: &mut String) -> Option<usize> 
         }
     }
     rest.is_empty().then_some(text.len())
-}
-
-fn is_in_words(kind: Kind) -> bool {
-    matches!(kind, Kind::Word | Kind::Apostrophe)
 }
 
 fn is_apostrophe(char: char) -> bool {
@@ -84,15 +103,16 @@ fn ends_word(after: &str) -> bool {
 }
 
 impl Index {
-    /// All entries that may name somebody so, the newest first. Those that do are among them.
-    pub fn naming(&self, scope: &Scope<'_>, name: &str) -> Vec<u32> {
+    /// The newest entries that may name somebody so, at most so many, the newest first. Every entry that
+    /// does is among them or older.
+    pub fn naming(&self, scope: &Scope<'_>, name: &str, count: usize) -> Vec<u32> {
         let view = View::new(self, scope);
-        let Some(term) = rarest_word(&view, name) else { return view.newest_first().collect() };
+        let Some(term) = rarest_word(&view, name) else { return view.newest_first().take(count).collect() };
         let Some(term) = term else { return Vec::new() };
-        let before = |list: &super::postings::List| list.len_before(view.at) as usize;
-        let postings = view.lists(term).flat_map(|list| list.iter().take(before(list)));
-        let mut found: Vec<u32> = postings.map(|posting| posting.entry).collect();
+        let most = u32::try_from(count).unwrap_or(u32::MAX);
+        let mut found: Vec<u32> = view.lists(term).flat_map(|list| list.last_before(view.at, most)).collect();
         found.sort_unstable_by(|one, other| other.cmp(one));
+        found.truncate(count);
         found
     }
 }
@@ -147,12 +167,15 @@ mod tests {
         ("Straße", "STRASSE", Some("Straße")),
         ("x 🎉 y", "🎉", Some("🎉")),
         ("nobody", "", None),
+        ("Anné Anne", "Anne", Some("Anné")),
+        ("Ann\u{301}e", "anne", Some("Ann\u{301}e")),
+        ("annex anné\u{301}! anne", "ANNÉ", Some("anné\u{301}")),
     ];
 
     #[test]
     fn names_are_whole_words_without_case_and_marks() {
         for (text, name, wanted) in CASES {
-            assert_eq!(mention(text, name).map(|place| &text[place]), *wanted, "{name} in {text}");
+            assert_eq!(Mention::of(name).find(text).map(|place| &text[place]), *wanted, "{name} in {text}");
         }
     }
 
@@ -167,21 +190,23 @@ mod tests {
         for (_, name, _) in CASES {
             let named: Vec<u32> = (0..index.len())
                 .rev()
-                .filter(|number| mention(CASES[*number as usize].0, name).is_some())
+                .filter(|number| Mention::of(name).find(CASES[*number as usize].0).is_some())
                 .collect();
-            let found = index.naming(&Scope { classes: &classes, at: index.len() }, name);
+            let scope = Scope { classes: &classes, at: index.len() };
+            let found = index.naming(&scope, name, usize::MAX);
+            assert_eq!(index.naming(&scope, name, 2), found[..found.len().min(2)]);
             assert!(found.is_sorted_by(|one, other| one > other));
             assert!(named.iter().all(|number| found.contains(number)), "{name}: {named:?} in {found:?}");
         }
-        let half = index.naming(&Scope { classes: &classes[..1], at: 7 }, "Ann");
+        let half = index.naming(&Scope { classes: &classes[..1], at: 7 }, "Ann", 100);
         assert!(half.iter().all(|number| number % 3 == 0 && *number < 7), "{half:?}");
     }
 
     #[test]
     fn a_long_text_is_shown_around_the_mention() {
         let text = format!("{} Annie and Ann {}", "x ".repeat(4000), "y ".repeat(4000));
-        let place = excerpt_naming(&text, &["Bob", "Ann"]);
+        let place = excerpt_naming(&text, &["Bob", "Ann"].map(Mention::of));
         assert!(text[place].contains("and Ann y"));
-        assert_eq!(excerpt_naming(&text, &["Bob"]), 0..2048);
+        assert_eq!(excerpt_naming(&text, &[Mention::of("Bob")]), 0..2048);
     }
 }

@@ -118,9 +118,48 @@ impl List {
         (skipped, Postings { bytes: &long.bytes[mark.offset..], last: mark.before })
     }
 
+    /// The last entries before `at` that have the term, at most so many, in order.
+    pub(super) fn last_before(&self, at: u32, count: u32) -> impl Iterator<Item = u32> {
+        let end = self.len_before(at);
+        let start = end.saturating_sub(count);
+        let marks = if let Bytes::Long(long) = &self.bytes { &long.marks[..] } else { &[] };
+        let block = (start / BLOCK).min(u32::try_from(marks.len()).unwrap_or(u32::MAX));
+        let mark = block.checked_sub(1).and_then(|index| marks.get(index as usize));
+        let (offset, last) = mark.map_or((0, 0), |mark| (mark.offset, mark.before));
+        let postings = Postings { bytes: &self.bytes()[offset..], last };
+        let (skipped, taken) = (start - block * BLOCK, end - start);
+        postings.skip(skipped as usize).take(taken as usize).map(|posting| posting.entry)
+    }
+
     /// All postings, in order.
     pub(super) fn iter(&self) -> Postings<'_> {
         Postings { bytes: self.bytes(), last: 0 }
+    }
+
+    /// Gives the postings of those of these entries, which ascend, that have one.
+    pub(super) fn meet(&self, entries: impl Iterator<Item = u32>, mut each: impl FnMut(Posting)) {
+        let marks = match &self.bytes {
+            Bytes::Inline { .. } => &[][..],
+            Bytes::Long(long) => &long.marks,
+        };
+        let (mut rest, mut block) = (self.iter(), 0);
+        let mut next = rest.next();
+        for entry in entries {
+            let passed = block + marks[block..].partition_point(|mark| mark.before < entry);
+            if passed > block {
+                let mark = marks[passed - 1];
+                rest = Postings { bytes: &self.bytes()[mark.offset..], last: mark.before };
+                (next, block) = (rest.next(), passed);
+            }
+            while next.is_some_and(|posting| posting.entry < entry) {
+                next = rest.next();
+            }
+            match next {
+                Some(posting) if posting.entry == entry => each(posting),
+                Some(_) => {}
+                None => return,
+            }
+        }
     }
 
     /// The encoded postings.
@@ -240,6 +279,24 @@ mod tests {
     }
 
     #[test]
+    fn the_last_before_a_position_are_the_end_of_what_is_before_it() {
+        for step in [1, 3, 1000] {
+            for len in [0, 1, 5, 127, 128, 129, 256, 1000] {
+                let numbers: Vec<u32> = (0..len).map(|index| 5 + index * step).collect();
+                let list = list(numbers.iter().copied());
+                for at in [0, 5, 6, 5 + 64 * step, 5 + 128 * step, 5 + 300 * step, u32::MAX] {
+                    let before = numbers.partition_point(|number| *number < at);
+                    for count in [0, 1, 2, 127, 128, 500, u32::MAX] {
+                        let start = before.saturating_sub(count as usize);
+                        let found: Vec<u32> = list.last_before(at, count).collect();
+                        assert_eq!(found, numbers[start..before], "{step} {len} {at} {count}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
     fn postings_come_back_and_are_counted_before_every_position() {
         for (count, step) in
             [(1, 1), (3, 1), (14, 1), (15, 9), (127, 3), (128, 1), (129, 5), (700, 70), (600, 20_000)]
@@ -252,6 +309,20 @@ mod tests {
             for at in entries.iter().flat_map(|entry| [*entry, entry + 1]).chain([0, u32::MAX]) {
                 let expect = entries.iter().filter(|entry| **entry < at).count();
                 assert_eq!(list.len_before(at) as usize, expect, "{count} postings, before {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn lists_meet_the_entries_that_they_have() {
+        for (count, step) in [(1, 1), (9, 4), (200, 3), (2000, 7)] {
+            let list = list((0..count).map(|index| index * step));
+            for every in [1, 2, 5, 100, 1000] {
+                let wanted = (0..count * step + 9).filter(|entry| entry % every == 0);
+                let mut met = Vec::new();
+                list.meet(wanted.clone(), |posting| met.push(posting.entry));
+                let expect = wanted.filter(|entry| entry % step == 0 && *entry < count * step);
+                assert_eq!(met, expect.collect::<Vec<_>>(), "{count} postings, every {every}");
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::words::{Role, words};
+use super::words::{Role, TERM_BYTES_MAX, words};
 
 /// A query's text, taken apart.
 #[derive(Debug)]
@@ -69,6 +69,21 @@ pub(super) fn certain_terms(phrase: &str) -> Vec<String> {
         }
     });
     terms
+}
+
+/// A piece that a word of every text with this phrase holds: the phrase's longest word with a digit in
+/// it, which has no ending to lose, so that what was cut off at the phrase's ends can be anything.
+pub(super) fn cut_number(phrase: &str) -> Option<String> {
+    let mut longest: Option<String> = None;
+    words(phrase, |word| {
+        let plain = !phrase[word.place.clone()].contains(['\'', '\u{2019}']);
+        let counts =
+            word.role == Role::Part && plain && word.term.contains(|char: char| char.is_ascii_digit());
+        if counts && longest.as_ref().is_none_or(|longest| longest.len() < word.term.len()) {
+            longest = Some(word.term.to_owned());
+        }
+    });
+    longest.filter(|longest| longest.len() < TERM_BYTES_MAX / 2)
 }
 
 #[cfg(test)]

@@ -10,32 +10,29 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::filter::{Filter, newest, with_phrases};
+use super::gather::Gathering;
 use super::index::Index;
-use super::query::{Wanted, Wish, certain_terms};
+use super::query::Wanted;
 use super::scratch::Scratch;
-use super::surroundings::View;
-use super::{Hit, Query, Scope, Texts, Window};
+use super::surroundings::{SESSION_STEPS, View};
+use super::terms::Term;
+use super::{Hit, Query, Scope, Texts};
 
-/// How soon more of the same word stops to matter.
-const K1: f32 = 0.9;
-
-/// How much the length of an entry matters.
-const B: f32 = 0.4;
-
-/// The part of a neighbour's score that an entry gets.
+/// The part of what a neighbour has to lend that an entry gets.
 pub const NEIGHBOUR: f32 = 0.3;
 
 /// The part of a term's weight that an entry gets when it or its surroundings have the term.
 pub const SESSION: f32 = 0.1;
 
 /// So many of the best get the part for their surroundings; those behind them keep their places.
-pub const RERANKED: usize = 200;
+pub const RERANKED: usize = 10;
 
-/// Of a longer query the rarest terms count.
-const TERMS_MAX: usize = u32::BITS as usize;
+/// As [`RERANKED`], in a view of at most [`SMALL`] entries, where it costs little.
+pub const RERANKED_SMALL: usize = 200;
 
-/// Lengths up to this have their part of the score worked out beforehand.
-const LENGTHS: usize = 256;
+/// A view of so many entries is small.
+pub const SMALL: u64 = 20_000;
 
 impl Index {
     /// Finds entries, the best first. An error is that of `texts`, which is asked when there are phrases.
@@ -51,209 +48,56 @@ impl Index {
         if wanted.terms.is_empty() {
             return newest(&view, &filter, &wanted.phrases, query.limit, texts);
         }
+        let found = match &wanted.phrases[..] {
+            [] => None,
+            phrases => Some(with_phrases(&view, &filter, phrases, texts)?),
+        };
         let terms = Term::all(&view, &wanted);
-        if !wanted.phrases.is_empty() {
-            let found = with_phrases(&view, &filter, &wanted.phrases, texts)?;
-            return Ok(self.scored(&view, &terms, query.limit, |scores| scores.exactly(&found)));
-        }
-        Ok(self.scored(&view, &terms, query.limit, |scores| scores.best(&filter, query.limit.max(RERANKED))))
-    }
-
-    /// Scores all entries, lets `choose` take some, and ranks those.
-    fn scored(
-        &self,
-        view: &View<'_>,
-        terms: &[Term],
-        limit: usize,
-        choose: impl FnOnce(&Scores<'_>) -> Vec<Hit>,
-    ) -> Vec<Hit> {
-        let mut scratch = self.scratch.take(view.at);
-        add_all(view, terms, &mut scratch);
-        let scores = Scores { view, terms, scratch: &scratch };
-        let mut hits = choose(&scores);
-        scores.rerank(&mut hits);
-        hits.truncate(limit);
-        self.scratch.give(scratch);
-        hits
-    }
-}
-
-/// Which entries may be hits, of those that are visible.
-struct Filter {
-    author: Option<u32>,
-    window: Window,
-}
-
-impl Filter {
-    /// None when nothing can pass: nobody of that name has written.
-    fn of(index: &Index, query: &Query<'_>) -> Option<Self> {
-        let author = match query.author {
-            Some(author) => Some(index.authors.find(author)?),
-            None => None,
+        let mut gathering = Gathering::new(&view, &terms, self.scratch.take(view.at));
+        let mut hits = match found {
+            Some(found) => exactly(&mut gathering, &found),
+            None => best(&mut gathering, &filter, query.limit),
         };
-        Some(Self { author, window: query.window })
-    }
-
-    #[inline]
-    fn passes(&self, view: &View<'_>, number: u32) -> bool {
-        let entry = view.entry(number);
-        self.author.is_none_or(|author| author == entry.author) && self.window.holds(entry.time)
+        rerank(&mut gathering, &mut hits);
+        hits.truncate(query.limit);
+        self.scratch.give(gathering.scratch);
+        Ok(hits)
     }
 }
 
-fn has_phrases<T: Texts + ?Sized>(number: u32, phrases: &[&str], texts: &T) -> Result<bool, T::Error> {
-    if phrases.is_empty() {
-        return Ok(true);
+/// How many of the best get the part for their surroundings.
+fn reranked(view: &View<'_>) -> usize {
+    if view.count <= SMALL { RERANKED_SMALL } else { RERANKED }
+}
+
+/// Exactly these entries, in order.
+fn exactly(gathering: &mut Gathering<'_>, entries: &[u32]) -> Vec<Hit> {
+    gathering.add_for(entries);
+    let scores = Scores::of(gathering);
+    let mut hits: Vec<Hit> = entries.iter().map(|entry| scores.with_neighbours(*entry)).collect();
+    sort(&mut hits);
+    hits
+}
+
+/// The best that pass, in order; some more than `limit`.
+fn best(gathering: &mut Gathering<'_>, filter: &Filter, limit: usize) -> Vec<Hit> {
+    let (view, terms) = (gathering.view, gathering.terms);
+    let count = limit.max(reranked(view));
+    gathering.add_for_best(|scratch| Scores { view, terms, scratch }.floor(filter, count));
+    Scores::of(gathering).best(filter, count)
+}
+
+/// Adds the part for their surroundings to the first of these, and puts them in order again.
+fn rerank(gathering: &mut Gathering<'_>, hits: &mut [Hit]) {
+    let first = hits.len().min(reranked(gathering.view));
+    let first = &mut hits[..first];
+    let entries: Vec<u32> = first.iter().map(|hit| hit.entry).collect();
+    gathering.note_around(&entries, SESSION_STEPS);
+    let scores = Scores::of(gathering);
+    for hit in &mut *first {
+        hit.score += SESSION * scores.weight(scores.view.terms_around(hit.entry, scores.scratch));
     }
-    let text = texts.text(number)?;
-    Ok(phrases.iter().all(|phrase| text.contains(phrase)))
-}
-
-/// The newest entries that pass; nothing is ranked.
-fn newest<T: Texts + ?Sized>(
-    view: &View<'_>,
-    filter: &Filter,
-    phrases: &[&str],
-    limit: usize,
-    texts: &T,
-) -> Result<Vec<Hit>, T::Error> {
-    let mut hits = Vec::new();
-    for entry in view.newest_first().filter(|entry| filter.passes(view, *entry)) {
-        if hits.len() >= limit {
-            break;
-        }
-        if has_phrases(entry, phrases, texts)? {
-            hits.push(Hit { entry, score: 0.0 });
-        }
-    }
-    Ok(hits)
-}
-
-/// All entries that pass and have the phrases.
-fn with_phrases<T: Texts + ?Sized>(
-    view: &View<'_>,
-    filter: &Filter,
-    phrases: &[&str],
-    texts: &T,
-) -> Result<Vec<u32>, T::Error> {
-    let mut found = Vec::new();
-    let mut check = |entry: u32| {
-        if filter.passes(view, entry) && has_phrases(entry, phrases, texts)? {
-            found.push(entry);
-        }
-        Ok(())
-    };
-    match rarest_certain(view, phrases) {
-        None => view.newest_first().try_for_each(&mut check)?,
-        Some(None) => {}
-        Some(Some(term)) => {
-            let postings = view.lists(term).flat_map(super::postings::List::iter);
-            postings
-                .map(|posting| posting.entry)
-                .filter(|entry| *entry < view.at)
-                .try_for_each(&mut check)?;
-        }
-    }
-    Ok(found)
-}
-
-/// Of the terms that every entry with these phrases has, the one with the fewest entries; `Some(None)`
-/// when there is one that no entry has, `None` when nothing is certain.
-fn rarest_certain(view: &View<'_>, phrases: &[&str]) -> Option<Option<u32>> {
-    let certain = phrases.iter().flat_map(|phrase| certain_terms(phrase));
-    let known = certain.map(|term| view.index.terms.find(&term));
-    known.map(|term| (term.map_or(0, |term| view.frequency(term)), term)).min().map(|(_, term)| term)
-}
-
-/// A term of the query that occurs in the view.
-struct Term {
-    number: u32,
-    /// Its own bit.
-    bit: u32,
-    weight: f32,
-}
-
-impl Term {
-    /// Those that occur, in query order; of too many the rarest. The parts of an identifier that occurs
-    /// as a whole say nothing more, and are left out.
-    fn all(view: &View<'_>, wanted: &Wanted<'_>) -> Vec<Self> {
-        let look_up = |wish: &Wish| {
-            let number = view.index.terms.find(&wish.term)?;
-            Some((view.frequency(number), number)).filter(|(frequency, _)| *frequency > 0)
-        };
-        let known: Vec<Option<(u64, u32)>> = wanted.terms.iter().map(look_up).collect();
-        let mut found: Vec<(u64, usize, u32)> = Vec::new();
-        for (place, (wish, known_as)) in wanted.terms.iter().zip(&known).enumerate() {
-            match known_as {
-                Some((frequency, number)) if !wish.is_said_by(|whole| known[whole].is_some()) => {
-                    found.push((*frequency, place, *number));
-                }
-                _ => {}
-            }
-        }
-        if found.len() > TERMS_MAX {
-            found.sort_unstable();
-            found.truncate(TERMS_MAX);
-            found.sort_unstable_by_key(|(_, place, _)| *place);
-        }
-        let numbered = found.into_iter().enumerate();
-        numbered
-            .map(|(bit, (frequency, _, number))| Self {
-                number,
-                bit: 1 << bit,
-                weight: weight(view.count, frequency),
-            })
-            .collect()
-    }
-}
-
-/// How much a term tells that occurs in `frequency` of `count` entries.
-#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "a ratio of counts")]
-fn weight(count: u64, frequency: u64) -> f32 {
-    let (count, frequency) = (count as f64, frequency as f64);
-    (1.0 + (count - frequency + 0.5) / (frequency + 0.5)).ln() as f32
-}
-
-/// What a posting adds, by the entry's length.
-struct Curve {
-    average: f32,
-    /// For the lengths up to [`LENGTHS`].
-    damping: Vec<f32>,
-}
-
-impl Curve {
-    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "a mean length")]
-    fn of(view: &View<'_>) -> Self {
-        let average = (view.length as f64 / view.count.max(1) as f64).max(f64::MIN_POSITIVE) as f32;
-        let damping = (0..LENGTHS as u32).map(|length| damping(length, average)).collect();
-        Self { average, damping }
-    }
-
-    #[inline]
-    fn damping(&self, length: u32) -> f32 {
-        let ready = self.damping.get(length as usize).copied();
-        ready.unwrap_or_else(|| damping(length, self.average))
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a length in words")]
-fn damping(length: u32, average: f32) -> f32 {
-    K1 * (1.0 - B + B * (length as f32 / average))
-}
-
-/// Adds up what every entry scores by itself.
-fn add_all(view: &View<'_>, terms: &[Term], scratch: &mut Scratch) {
-    let curve = Curve::of(view);
-    for term in terms {
-        let top = term.weight * (K1 + 1.0);
-        for list in view.lists(term.number) {
-            for posting in list.iter().take_while(|posting| posting.entry < view.at) {
-                let count = f32::from(posting.count);
-                let score = top * (count / (count + curve.damping(view.entry(posting.entry).length)));
-                scratch.add(posting.entry, score, term.bit);
-            }
-        }
-    }
+    sort(first);
 }
 
 /// What the entries scored, each by itself.
@@ -263,7 +107,15 @@ struct Scores<'a> {
     scratch: &'a Scratch,
 }
 
-impl Scores<'_> {
+impl<'a> Scores<'a> {
+    fn of(gathering: &'a Gathering<'_>) -> Self {
+        Self { view: gathering.view, terms: gathering.terms, scratch: &gathering.scratch }
+    }
+
+    fn with_neighbours(&self, entry: u32) -> Hit {
+        self.joint(entry, self.view.before(entry), self.view.after(entry))
+    }
+
     /// With what its neighbours lend it.
     #[inline]
     fn joint(&self, entry: u32, before: Option<u32>, after: Option<u32>) -> Hit {
@@ -293,14 +145,6 @@ impl Scores<'_> {
             rest &= rest - 1;
         }
         sum
-    }
-
-    /// Exactly these entries, in order.
-    fn exactly(&self, entries: &[u32]) -> Vec<Hit> {
-        let joint = |entry: &u32| self.joint(*entry, self.view.before(*entry), self.view.after(*entry));
-        let mut hits: Vec<Hit> = entries.iter().map(joint).collect();
-        sort(&mut hits);
-        hits
     }
 
     /// The `count` best of those that pass, in order.
@@ -345,15 +189,6 @@ impl Scores<'_> {
             }
         }
         best.floor()
-    }
-
-    /// Adds the part for their surroundings to the first of these, and puts them in order again.
-    fn rerank(&self, hits: &mut [Hit]) {
-        let first = hits.len().min(RERANKED);
-        for hit in &mut hits[..first] {
-            hit.score += SESSION * self.weight(self.view.terms_around(hit.entry, self.scratch));
-        }
-        sort(&mut hits[..first]);
     }
 }
 

@@ -3,7 +3,7 @@
 //! Hidden entries are stepped over and have no say, not even their times: two entries are neighbours when
 //! no visible one is between them, however many hidden ones are.
 
-use super::index::{Entry, Index};
+use super::index::Index;
 use super::postings::List;
 use super::scratch::Scratch;
 use super::{ClassId, Scope};
@@ -37,21 +37,15 @@ impl<'a> View<'a> {
             readable[class as usize] = true;
         }
         let shown = index.classes.iter().zip(&readable).filter(|(_, readable)| **readable);
-        let figures = shown.map(|(class, _)| class.before(at));
+        let figures = shown.map(|(class, _)| class.before(at, &index.entries));
         let (count, length) = figures.fold((0, 0), |sum, class| (sum.0 + class.0, sum.1 + class.1));
         Self { index, readable, at, count, length }
-    }
-
-    /// What is known of an entry.
-    #[inline]
-    pub(super) fn entry(&self, number: u32) -> &'a Entry {
-        &self.index.entries[number as usize]
     }
 
     /// Whether it shows an entry before its position.
     #[inline]
     pub(super) fn shows(&self, number: u32) -> bool {
-        self.readable[self.entry(number).class as usize]
+        self.readable[self.index.entries.classes[number as usize] as usize]
     }
 
     /// The lists of a term that it may read.
@@ -87,7 +81,24 @@ impl<'a> View<'a> {
 
     #[inline]
     fn near(&self, one: u32, other: u32) -> bool {
-        self.entry(one).time.abs_diff(self.entry(other).time) <= REACH_MILLIS
+        let times = &self.index.entries.times;
+        times[one as usize].abs_diff(times[other as usize]) <= REACH_MILLIS
+    }
+
+    /// These entries and those within so many steps of them, by class and number.
+    pub(super) fn within(&self, entries: &[u32], steps: usize) -> Vec<(u32, u32)> {
+        let mut near = Vec::with_capacity(entries.len() * (2 * steps + 1));
+        let class = |entry: u32| self.index.entries.classes[entry as usize];
+        for entry in entries {
+            near.push((class(*entry), *entry));
+            for step in [Self::before, Self::after] {
+                let steps = std::iter::successors(step(self, *entry), |at| step(self, *at)).take(steps);
+                near.extend(steps.map(|entry| (class(entry), entry)));
+            }
+        }
+        near.sort_unstable();
+        near.dedup();
+        near
     }
 
     /// Which of the query's terms an entry or its surroundings have.

@@ -11,7 +11,7 @@
 
 use std::ops::Range;
 
-use super::fold::{Kind, fold, kind};
+use super::fold::{Kind, fold_all, kind};
 use super::stem::{is_stop, stem};
 
 /// A longer term is cut, in texts and in queries alike.
@@ -138,6 +138,9 @@ impl<F: FnMut(&Word<'_>)> Scanner<'_, F> {
             return;
         }
         self.emit(part.clone(), part.clone(), Role::Part);
+        if text.bytes().skip(1).all(|byte| byte.is_ascii_lowercase()) {
+            return;
+        }
         let mut start = 0;
         let mut last_lower = false;
         for (at, char) in text.char_indices() {
@@ -155,9 +158,7 @@ impl<F: FnMut(&Word<'_>)> Scanner<'_, F> {
     /// Folds the bytes at `from` and gives the term out, unless it is a stop word.
     fn emit(&mut self, from: Range<usize>, place: Range<usize>, role: Role) {
         self.term.clear();
-        for char in self.text[from].chars() {
-            fold(char, &mut self.term);
-        }
+        fold_all(&self.text[from], &mut self.term);
         if role != Role::Whole {
             if self.term.contains('\'') {
                 without_apostrophes(&mut self.term);

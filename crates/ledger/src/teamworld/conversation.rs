@@ -1,6 +1,6 @@
 //! Who says what: tickets, what was stated about them, and the talk of a conversation.
 
-use super::phrasing::{Attribute, CHATTER, DISTRACTIONS, FAULTS, NOUNS, PROJECTS, phrasing};
+use super::phrasing::{Attribute, CHATTER, DISTRACTIONS, FAULTS, NOUNS, PROJECTS, QUALITIES, phrasing};
 use super::random::Random;
 
 /// A ticket that people talk about.
@@ -8,7 +8,7 @@ use super::random::Random;
 pub(super) struct Ticket {
     /// Such as `PAY-142`.
     pub(super) id: String,
-    /// Such as `refund rounding`.
+    /// Such as `nightly refund rounding`.
     pub(super) topic: String,
 }
 
@@ -16,7 +16,10 @@ impl Ticket {
     /// The ticket with this number.
     pub(super) fn new(number: usize, random: &mut Random) -> Self {
         let id = format!("{}-{}", random.word(PROJECTS), 100 + number);
-        Self { id, topic: format!("{} {}", random.word(NOUNS), random.word(NOUNS)) }
+        Self {
+            id,
+            topic: format!("{} {} {}", random.word(QUALITIES), random.word(NOUNS), random.word(NOUNS)),
+        }
     }
 
     /// The ticket as somebody would name it: mostly by its id.
@@ -59,13 +62,17 @@ pub(super) fn fill(template: &str, persons: &[String], random: &mut Random) -> S
             "{n}" => out.push_str(&random.between(2, 4000).to_string()),
             "{w}" => out.push_str(random.word(NOUNS)),
             "{f}" => out.push_str(&file(random)),
-            "{h}" => out.push_str(&format!("{:07x}", random.below(1 << 28))),
+            "{h}" => out.push_str(&commit(random)),
             "{p}" => out.push_str(random.word(persons)),
             _ => out.push_str(gap),
         }
         rest = &rest[at + gap.len()..];
     }
     out + rest
+}
+
+fn commit(random: &mut Random) -> String {
+    format!("{:07x}", random.below(1 << 28))
 }
 
 fn file(random: &mut Random) -> String {

@@ -96,10 +96,8 @@ impl Course {
             let ticket = Ticket::new(self.tickets.len(), &mut self.random);
             self.tickets.push(ticket);
         }
-        let class = match self.random.percent(PRIVATE_PERCENT) {
-            true => self.random.between(1, self.audiences.len()),
-            false => 0,
-        };
+        let private = self.random.percent(PRIVATE_PERCENT);
+        let class = if private { self.random.between(1, self.audiences.len()) } else { 0 };
         let readers = &self.audiences[class];
         let speakers = (0..3).map(|_| *self.random.pick(readers)).collect();
         Conversation {
@@ -114,9 +112,10 @@ impl Course {
     fn say(&mut self, conversation: &mut Conversation) {
         conversation.left -= 1;
         self.pass_time();
-        let text = match self.random.percent(STATED_PERCENT) {
-            true => self.state(conversation.ticket),
-            false => talk(&self.tickets[conversation.ticket], &self.persons, &mut self.random),
+        let text = if self.random.percent(STATED_PERCENT) {
+            self.state(conversation.ticket)
+        } else {
+            talk(&self.tickets[conversation.ticket], &self.persons, &mut self.random)
         };
         let author = *self.random.pick(&conversation.speakers);
         self.entries.push(Said { author, class: conversation.class, time: self.time, text });

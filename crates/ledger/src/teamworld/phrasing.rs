@@ -173,7 +173,7 @@ pub(super) const CHATTER: &[&str] = &[
     "I reverted {h}, the {w} was broken.",
 ];
 
-/// An aside that questions with a piece of text are not taken from.
+/// What tickets are counted by.
 pub(super) const PROJECTS: &[&str] = &["PAY", "WEB", "OPS", "LED", "NET", "IAM", "DOC", "SDK", "CAP", "RUN"];
 
 /// Nouns for topics, files and talk.
@@ -278,6 +278,12 @@ pub(super) const NOUNS: &[&str] = &[
     "packet",
     "latency",
     "jitter",
+];
+
+/// What tells one topic from another with the same nouns.
+pub(super) const QUALITIES: &[&str] = &[
+    "nightly", "partial", "shared", "remote", "local", "cold", "fast", "legacy", "signed", "empty", "double",
+    "lazy", "bulk", "manual", "silent", "public", "weekly", "nested", "pending", "broken",
 ];
 
 /// What a cause can be.

@@ -92,9 +92,10 @@ impl<'a> Asker<'a> {
         let starts: Vec<usize> = std::iter::once(0).chain(spaces).collect();
         let last = starts.len().checked_sub(5)?;
         let first = starts[self.random.below(last + 1)];
-        let (text, piece) = match self.random.percent(50) {
-            true => (format!("\"{}\"", &text[first..]), text[first..].to_owned()),
-            false => (text.clone(), text.clone()),
+        let (text, piece) = if self.random.percent(50) {
+            (format!("\"{}\"", &text[first..]), text[first..].to_owned())
+        } else {
+            (text.clone(), text.clone())
         };
         let reads = self.world.readable(reader);
         let holds = |said: &Said| reads.contains(&ClassId(said.class)) && said.text.contains(&piece);

@@ -31,7 +31,7 @@ impl Loop {
     }
 
     /// Reads a question and lets `answer` answer it, as JSON. The same question again gets the same bytes;
-    /// another one with its id is refused. After LOOP_LIMIT the writer must finish.
+    /// another one with its id is refused. After `LOOP_LIMIT` the writer must finish.
     pub fn call(
         &mut self,
         body: &Value,

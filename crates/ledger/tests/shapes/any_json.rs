@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use turnkeep_ledger::envelope::fingerprint;
 use turnkeep_ledger::proposal::rejected_form;
 
+use crate::examples::schema_of;
 use crate::rig::{Rig, SEEN, bundle, entry, envelope};
 
 /// Values, often with the keys and words of the shapes.
@@ -110,6 +111,7 @@ fn bent(whole: Value) -> impl Strategy<Value = Value> {
 }
 
 fn judge(given: &Value) -> Result<(), TestCaseError> {
+    let schema = schema_of("write_bundle_proposal");
     for rig in [Rig::workspace(), Rig::narrative(), Rig::workspace().by("PLANNER")] {
         match rig.accept(given) {
             Ok(proposal) => {
@@ -121,6 +123,7 @@ fn judge(given: &Value) -> Result<(), TestCaseError> {
                     clock = time;
                     prop_assert!(entry.author.id.as_str() != "GEORGE" && !entry.text.trim().is_empty());
                 }
+                prop_assert!(schema.admits(given), "a schema never refuses what is taken");
                 for item in &proposal.items {
                     let text = &proposal.entries[item.entry_index].text;
                     for span in [&item.title, &item.location, &item.notes].into_iter().flatten() {
@@ -129,7 +132,8 @@ fn judge(given: &Value) -> Result<(), TestCaseError> {
                 }
             }
             Err(fault) => {
-                let form = rejected_form(given, &fault);
+                let form = rejected_form(given, &fault.reason());
+                prop_assert!(schema_of("write_bundle").admits(&form));
                 prop_assert_eq!(&form["wrote"], &Value::Bool(false));
                 prop_assert_eq!(&form["rejection"]["reason"], &Value::from(fault.reason()));
                 prop_assert!(form["entries"].is_array() && form["bundle_id"].is_null());
@@ -160,6 +164,7 @@ proptest! {
         let rig = Rig::workspace();
         if let Ok(read) = rig.envelope(&given) {
             prop_assert_eq!(given["operator"]["input_text"].as_str(), Some(read.input_text.as_str()));
+            prop_assert!(schema_of("invocation_envelope").admits(&given));
             prop_assert!(read.declared_instant(&rig.zone).is_ok() || read.declares());
         }
         fingerprint(&given, Some(&given));

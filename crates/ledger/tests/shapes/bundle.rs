@@ -108,12 +108,12 @@ fn n08_wrote_says_whether_there_are_entries() {
 fn n09_foreign_requests_preset_ids_unknown_fields_odd_channels_and_missing_authors() {
     let one = |entry: Value| bundle(&[entry]);
     let x = entry("x");
-    refused(&with(&bundle(&[x.clone()]), "request_id", "r-17"), Code::RequestMismatch, "request_id");
+    refused(&with(&one(x.clone()), "request_id", "r-17"), Code::RequestMismatch, "request_id");
     refused(&one(with(&x, "request_id", "r-17")), Code::RequestMismatch, "entries[0].request_id");
     for id in [json!("e_00000000000000000000000001"), json!(""), json!(7)] {
         refused(&one(with(&x, "entry_id", id.clone())), Code::IdPreset, "entries[0].entry_id");
         refused(&one(with(&x, "bundle_id", id.clone())), Code::IdPreset, "entries[0].bundle_id");
-        refused(&with(&bundle(&[x.clone()]), "bundle_id", id), Code::IdPreset, "bundle_id");
+        refused(&with(&one(x.clone()), "bundle_id", id), Code::IdPreset, "bundle_id");
     }
     refused(&one(with(&x, "mood", 7)), Code::UnknownField, "entries[0].mood");
     refused(&one(with(&x, "author/mood", 7)), Code::UnknownField, "entries[0].author.mood");

@@ -10,6 +10,7 @@ mod examples;
 mod forms;
 mod json_schema;
 mod order;
+mod outputs;
 mod pocket;
 mod prose;
 mod rig;

@@ -25,7 +25,7 @@ const BEFORE: &[Spoiled] = &[
     spoiled(Code::ActorMismatch, "proposed_by.actor", |bundle| set(bundle, "proposed_by/actor", "CODER")),
     spoiled(Code::WroteMismatch, "wrote", |bundle| set(bundle, "wrote", false)),
     spoiled(Code::TooLarge, "proposed_by.engine", |bundle| {
-        set(bundle, "proposed_by/engine", "x".repeat(2000))
+        set(bundle, "proposed_by/engine", "x".repeat(2000));
     }),
     spoiled(Code::IdPreset, "bundle_id", |bundle| set(bundle, "bundle_id", "b_1")),
     spoiled(Code::UnknownField, "mood", |bundle| set(bundle, "mood", 7)),

@@ -58,6 +58,11 @@ pub trait HotkeyProvider: Send {
     /// What was pressed since the last call; never waits.
     fn pressed(&mut self) -> Result<Vec<Press>, DesktopError>;
 
+    /// Fails when the desktop has gone. To be asked now and then where [`HotkeyProvider::fd`] cannot tell.
+    fn look(&mut self) -> Result<(), DesktopError> {
+        Ok(())
+    }
+
     /// Gives all combinations back.
     fn unregister(&mut self) -> Result<(), DesktopError>;
 }

@@ -67,6 +67,8 @@ struct Waiting {
     turn: CompletedTurn,
     look_at: Duration,
     until: Duration,
+    /// What the program does since; told behind the turn.
+    state: Option<StateChange>,
 }
 
 impl Capture {
@@ -121,8 +123,15 @@ impl Capture {
         };
         let signal = self.detector.signal().map(|signal| signal.to_string());
         let change = StateChange { session: self.session.clone(), state, since: self.clock.now(), signal };
+        match &mut self.waiting {
+            Some(waiting) => waiting.state = Some(change),
+            None => self.tell_change(&change),
+        }
+    }
+
+    fn tell_change(&mut self, change: &StateChange) {
         for outlet in &mut self.outlets {
-            outlet.state(&change);
+            outlet.state(change);
         }
     }
 
@@ -145,7 +154,7 @@ impl Capture {
             text_source: Some(self.text_source.to_owned()),
         };
         let until = at + if self.hooks.is_some() && !interrupted { HOOK_PAUSE } else { Duration::ZERO };
-        self.waiting = Some(Waiting { turn: completed, look_at: at, until });
+        self.waiting = Some(Waiting { turn: completed, look_at: at, until, state: None });
         self.look_for_message(at);
     }
 
@@ -161,9 +170,12 @@ impl Capture {
     }
 
     fn tell_waiting(&mut self) {
-        let Some(Waiting { turn, .. }) = self.waiting.take() else { return };
+        let Some(Waiting { turn, state, .. }) = self.waiting.take() else { return };
         for outlet in &mut self.outlets {
             outlet.turn(&turn);
+        }
+        if let Some(change) = state {
+            self.tell_change(&change);
         }
     }
 }

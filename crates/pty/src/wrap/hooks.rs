@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::{self, Read};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,6 +21,8 @@ pub(super) const HOOK_PAUSE: Duration = Duration::from_millis(500);
 pub(super) const HOOK_LOOK: Duration = Duration::from_millis(10);
 /// Messages that are kept for the turn to come.
 const MESSAGES_MAX: usize = 8;
+/// Letters of its first piece that a doubled message may leave out the second time.
+const DOUBLED_SHIFT_MAX: usize = 256;
 /// Longest message that is believed.
 const MESSAGE_BYTES_MAX: usize = 4 << 20;
 
@@ -105,13 +107,23 @@ fn hooks_json(event: &str, command: &str) -> Value {
     json!({ "hooks": { event: [{ "hooks": [{ "type": "command", "command": command, "name": "turnkeep" }] }] } })
 }
 
-/// Reads what the hooks hand over, one JSON object after the other. Bytes that are none end it.
-fn listen(pipe: File, messages: &Messages) {
-    let objects = serde_json::Deserializer::from_reader(BufReader::new(pipe)).into_iter::<Value>();
-    for object in objects.map_while(Result::ok) {
-        if let Some(message) = message_of(&object).filter(|message| message.len() <= MESSAGE_BYTES_MAX) {
-            messages.add(message.to_owned());
+/// Reads what the hooks hand over, one JSON object after the other. What is none is thrown away, with what
+/// the pipe holds behind it: a hook that was killed in mid-message must not stop those after it.
+fn listen(mut pipe: File, messages: &Messages) {
+    let mut held = Vec::new();
+    let mut chunk = vec![0; 64 << 10];
+    while let Ok(read @ 1..) = pipe.read(&mut chunk) {
+        held.extend_from_slice(chunk.get(..read).unwrap_or_default());
+        let mut objects = serde_json::Deserializer::from_slice(&held).into_iter::<Value>();
+        let mut is_broken = held.len() > 2 * MESSAGE_BYTES_MAX;
+        for object in objects.by_ref() {
+            match object {
+                Ok(object) => messages.take_up(&object),
+                Err(error) => is_broken |= !error.is_eof(),
+            }
         }
+        let used = if is_broken { held.len() } else { objects.byte_offset() };
+        held.drain(..used);
     }
 }
 
@@ -122,6 +134,12 @@ fn message_of(object: &Value) -> Option<&str> {
 }
 
 impl Messages {
+    fn take_up(&self, object: &Value) {
+        if let Some(message) = message_of(object).filter(|message| message.len() <= MESSAGE_BYTES_MAX) {
+            self.add(message.to_owned());
+        }
+    }
+
     fn add(&self, message: String) {
         let mut messages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         messages.truncate(MESSAGES_MAX - 1);
@@ -131,7 +149,11 @@ impl Messages {
     /// The text with its end as the program itself gave it, if a message fits.
     pub(super) fn exact(&self, text: &str) -> Option<String> {
         let mut messages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let exact = messages.iter().find_map(|message| with_exact_end(text, message))?;
+        let exact = messages.iter().find_map(|message| {
+            let once = with_exact_end(text, message);
+            once.or_else(|| with_exact_end(text, undoubled(message)?))
+        });
+        let exact = exact?;
         messages.clear();
         Some(exact)
     }
@@ -139,6 +161,22 @@ impl Messages {
 
 fn letters(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).collect()
+}
+
+/// The first part of a message whose second part says the end of it again: gemini hands over what it
+/// received, and then the pieces in which it came.
+fn undoubled(message: &str) -> Option<&str> {
+    let places: Vec<(usize, char)> = message.char_indices().filter(|(_, c)| c.is_alphanumeric()).collect();
+    let said: Vec<char> = places.iter().map(|(_, c)| *c).collect();
+    let half = said.len().div_ceil(2);
+    let is_again = |at: &usize| {
+        let (first, again) = said.split_at(*at);
+        !again.is_empty() && first.ends_with(again)
+    };
+    let at = (half..(half + DOUBLED_SHIFT_MAX).min(said.len())).find(is_again)?;
+    message
+        .get(..places.get(at)?.0)
+        .map(|first| first.trim_end_matches(|c: char| c.is_whitespace() || "*`-_#>".contains(c)))
 }
 
 /// Replaces the last lines of a text by a message with the same letters and digits.
@@ -190,6 +228,17 @@ mod tests {
     }
 
     #[test]
+    fn a_message_that_says_its_end_again_counts_once() {
+        let doubled = "The colours:\n\n- **Red**\n- **Blue**\n\nMixed: `x`. colours:\n \n -  **Red**\n -  **Blue**\n \n Mixed:  `x`. ";
+        let messages = Messages::default();
+        messages.add(doubled.to_owned());
+        let exact = messages.exact("The colours:\n\n- Red\n- Blue\n\nMixed: x.");
+        assert_eq!(exact.as_deref(), Some("The colours:\n\n- **Red**\n- **Blue**\n\nMixed: `x`."));
+        messages.add("ha ha".to_owned());
+        assert_eq!(messages.exact("ha ha").as_deref(), Some("ha ha"));
+    }
+
+    #[test]
     fn each_program_is_asked_in_its_own_way_and_answers_through_the_pipe() {
         let dir = tempfile::tempdir().unwrap();
         let hooks = Hooks::open(dir.path(), "s").unwrap();
@@ -206,6 +255,16 @@ mod tests {
             found = hooks.messages().exact("Hi");
         }
         assert_eq!(found.as_deref(), Some("*Hi*"));
+        // One that was killed in mid-message, and the next one.
+        let mut pipe = File::options().write(true).open(hooks.pipe()).unwrap();
+        pipe.write_all(br#"{"last_assistant_message":"cut {"x""#).unwrap();
+        found = None;
+        while found.is_none() && Instant::now() < deadline {
+            pipe.write_all(br#"{"last_assistant_message":"**Again**"}"#).unwrap();
+            std::thread::yield_now();
+            found = hooks.messages().exact("Again");
+        }
+        assert_eq!(found.as_deref(), Some("**Again**"));
         assert!(hooks.setup("codex").unwrap().arguments[1].starts_with("notify=[\"sh\""));
         assert_eq!(hooks.setup("gemini").unwrap().environment.len(), 1);
         assert_eq!(hooks.setup("bash").unwrap(), HookSetup::default());

@@ -8,10 +8,10 @@ use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::typed::PASTE_END;
+pub use turnkeep_types::broker::INJECT_BYTES_MAX;
+use turnkeep_types::broker::ends_paste;
 
-/// Bytes that may wait for the child.
-pub const INJECT_BYTES_MAX: usize = 16 << 20;
+use super::typed::PASTE_END;
 
 /// Why bytes were not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -62,6 +62,8 @@ pub struct Injector {
 pub struct Injected {
     queue: Arc<Mutex<Queue>>,
     bell: PipeReader,
+    /// Keeps the bell from hanging up, which could be heard without end, when nobody can inject.
+    _ringer: Arc<PipeWriter>,
 }
 
 fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
@@ -74,8 +76,9 @@ pub fn inject_queue(framing: Framing) -> io::Result<(Injector, Injected)> {
     rustix::io::ioctl_fionbio(&heard, true)?;
     rustix::io::ioctl_fionbio(&bell, true)?;
     let queue = Arc::new(Mutex::new(Queue::default()));
-    let injector = Injector { queue: queue.clone(), bell: Arc::new(bell), framing };
-    Ok((injector, Injected { queue, bell: heard }))
+    let bell = Arc::new(bell);
+    let injector = Injector { queue: queue.clone(), bell: bell.clone(), framing };
+    Ok((injector, Injected { queue, bell: heard, _ringer: bell }))
 }
 
 impl Injector {
@@ -87,7 +90,7 @@ impl Injector {
     /// The same, framed if either the queue or the caller wants it.
     pub fn inject_as(&self, framing: Framing, content: Vec<u8>) -> Result<(), InjectError> {
         let framing = if self.framing == Framing::Bracketed { self.framing } else { framing };
-        if framing == Framing::Bracketed && holds(&content, PASTE_END) {
+        if framing == Framing::Bracketed && ends_paste(&content) {
             return Err(InjectError::HoldsPasteEnd);
         }
         let mut queue = lock(&self.queue);
@@ -143,10 +146,6 @@ impl Drop for Injected {
     fn drop(&mut self) {
         *lock(&self.queue) = Queue { ended: true, ..Queue::default() };
     }
-}
-
-fn holds(content: &[u8], mark: &[u8]) -> bool {
-    content.windows(mark.len()).any(|window| window == mark)
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ impl Pump {
         }
     }
 
-    fn on_signal(&mut self, signal: Signal) {
+    pub(super) fn on_signal(&mut self, signal: Signal) {
         match signal {
             Signal::WINCH => self.resize(),
             Signal::CONT => self.resume(),
@@ -49,11 +49,13 @@ impl Pump {
         }
     }
 
-    /// The child was stopped: so are we, unless nobody could ever resume us. There the kernel would not
-    /// have let the keyboard stop the child either.
+    /// The child was stopped: so are we and everybody else in our job, unless nobody could ever resume us.
+    /// There the kernel would not have let the keyboard stop the child either.
     pub(super) fn child_stopped(&mut self, signal: i32) {
-        if self.state.suspend_at.is_some() || !leads_session() {
-            self.suspend();
+        if self.state.suspend_at.is_some() {
+            self.suspend(Scope::Process);
+        } else if !is_orphaned() {
+            self.suspend(Scope::Job);
         } else if [Signal::TSTP, Signal::TTIN, Signal::TTOU].iter().any(|stop| stop.as_raw() == signal) {
             self.pass_on(Signal::CONT);
         }
@@ -62,17 +64,20 @@ impl Pump {
     /// Suspends us when the child has had its time to stop.
     pub(super) fn suspend_if_due(&mut self) {
         if self.state.suspend_at.is_some_and(|at| at <= Instant::now()) {
-            self.suspend();
+            self.suspend(Scope::Process);
         }
     }
 
-    fn suspend(&mut self) {
+    fn suspend(&mut self, scope: Scope) {
         self.state.suspend_at = None;
         self.drain();
         restore();
         self.state.suspended = true;
         // Our own process always takes a signal from itself.
-        rustix::process::kill_process(rustix::process::getpid(), Signal::STOP).ok();
+        match scope {
+            Scope::Process => rustix::process::kill_process(rustix::process::getpid(), Signal::STOP).ok(),
+            Scope::Job => rustix::process::kill_current_process_group(Signal::STOP).ok(),
+        };
     }
 
     /// Takes up where we stopped: the window may have another size now, and the terminal other settings.
@@ -80,13 +85,45 @@ impl Pump {
         self.state.suspended = false;
         self.state.suspend_at = None;
         // Without raw mode the child still gets its bytes, line by line.
-        drop(self.user.enter_raw());
+        drop(self.user.enter_raw_again());
         self.resize();
     }
 }
 
-fn leads_session() -> bool {
-    rustix::process::getsid(None).is_ok_and(|session| session == rustix::process::getpid())
+/// Who is stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// We alone, because we alone were asked to.
+    Process,
+    /// The whole job, as the keyboard would: a script or a pipe around us must not wait for us.
+    Job,
+}
+
+/// Whether no process of our session outside our group is a parent of one inside: then nobody watches us
+/// as a job.
+fn is_orphaned() -> bool {
+    let group = rustix::process::getpgrp().as_raw_nonzero().get();
+    let Ok(session) = rustix::process::getsid(None) else { return true };
+    let session = session.as_raw_nonzero().get();
+    let Ok(entries) = std::fs::read_dir("/proc") else { return true };
+    let numbers = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
+    let mut members = numbers.filter_map(kin).filter(|kin| kin.group == group);
+    !members.any(|member| kin(member.parent).is_some_and(|it| it.session == session && it.group != group))
+}
+
+/// What a process belongs to.
+struct Kin {
+    parent: i32,
+    group: i32,
+    session: i32,
+}
+
+fn kin(pid: i32) -> Option<Kin> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name, in parentheses, may hold anything.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(1).map(str::parse);
+    let mut next = || fields.next()?.ok();
+    Some(Kin { parent: next()?, group: next()?, session: next()? })
 }
 
 fn same_size(a: rustix::termios::Winsize, b: rustix::termios::Winsize) -> bool {

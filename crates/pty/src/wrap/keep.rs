@@ -1,12 +1,13 @@
 //! The outlet to the turn store: a thread that keeps every completed turn, in order.
 //!
-//! How a turn is kept is the caller's to say, because the way to a store is. A store that is slow or gone
-//! costs turns, never time: what does not fit in the queue is counted and told at the end.
+//! How a turn is kept is the caller's to say, because the way to a store is. A store that is busy or gone for
+//! a while is tried again. It costs the program no time: what does not fit in the queue meanwhile is counted
+//! and told at the end.
 
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use turnkeep_types::broker::{CompletedTurn, FoundTurn, StateChange, TurnInfo};
 
@@ -15,7 +16,11 @@ use super::capture::Outlet;
 /// Turns that may wait for the store.
 const QUEUE_TURNS_MAX: usize = 256;
 /// How long the wrapper's end waits for the store.
-const END_PAUSE: Duration = Duration::from_secs(3);
+const END_PAUSE: Duration = Duration::from_secs(10);
+/// How long a turn that the store refuses is tried again before those behind it get their chance.
+const TRY_FOR: Duration = Duration::from_mins(5);
+const RETRY_FIRST: Duration = Duration::from_millis(200);
+const RETRY_LAST: Duration = Duration::from_secs(5);
 
 /// What went wrong, to be told when the program has ended.
 #[derive(Debug, Clone, Default)]
@@ -38,6 +43,7 @@ pub struct Keep {
     label: Label,
     queue: Option<SyncSender<FoundTurn>>,
     done: Receiver<()>,
+    end: Arc<Ending>,
     lost: usize,
     troubles: Troubles,
 }
@@ -61,16 +67,18 @@ impl Keep {
         let (tell, done) = sync_channel(1);
         let troubles = Troubles::default();
         let heard = troubles.clone();
+        let ending = Arc::new(Ending::default());
+        let end = Arc::clone(&ending);
         let body = move || {
             for turn in turns {
-                if let Err(why) = keep(&turn) {
+                if let Err(why) = keep_on_trying(&mut keep, &turn, &ending) {
                     heard.add(format!("turn {} is not kept: {why}", turn.info.turn_id));
                 }
             }
             tell.send(()).ok();
         };
         std::thread::Builder::new().name("keep".to_owned()).spawn(body)?;
-        Ok((Self { label, queue: Some(queue), done, lost: 0, troubles: troubles.clone() }, troubles))
+        Ok((Self { label, queue: Some(queue), done, end, lost: 0, troubles: troubles.clone() }, troubles))
     }
 
     fn found(&self, turn: &CompletedTurn) -> FoundTurn {
@@ -96,6 +104,55 @@ impl Keep {
     }
 }
 
+/// When the program ended; a thread that rests between two attempts hears of it.
+#[derive(Debug, Default)]
+struct Ending {
+    at: Mutex<Option<Instant>>,
+    bell: Condvar,
+}
+
+impl Ending {
+    fn begin(&self) {
+        *self.at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        self.bell.notify_all();
+    }
+
+    /// Rests; says whether there is no time for another attempt.
+    fn rest(&self, pause: Duration) -> bool {
+        let at = self.at.lock().unwrap_or_else(PoisonError::into_inner);
+        let rested = self.bell.wait_timeout_while(at, pause, |at| at.is_none());
+        let (at, _) = rested.unwrap_or_else(PoisonError::into_inner);
+        let is_over = at.is_some_and(|at| at.elapsed() + pause >= END_PAUSE);
+        drop(at);
+        is_over
+    }
+
+    fn is_begun(&self) -> bool {
+        self.at.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+}
+
+/// Keeps a turn, again and again while there is hope.
+fn keep_on_trying(
+    keep: &mut impl FnMut(&FoundTurn) -> Result<(), String>,
+    turn: &FoundTurn,
+    ending: &Ending,
+) -> Result<(), String> {
+    let begun = Instant::now();
+    let mut pause = RETRY_FIRST;
+    loop {
+        let Err(why) = keep(turn) else { return Ok(()) };
+        if begun.elapsed() >= TRY_FOR || ending.rest(pause) {
+            return Err(why);
+        }
+        if ending.is_begun() {
+            std::thread::sleep(RETRY_FIRST);
+        } else {
+            pause = (pause * 2).min(RETRY_LAST);
+        }
+    }
+}
+
 impl Outlet for Keep {
     fn start(&mut self, _child: u32) {}
 
@@ -109,6 +166,7 @@ impl Outlet for Keep {
 
     fn end(&mut self) {
         self.queue = None;
+        self.end.begin();
         if self.done.recv_timeout(END_PAUSE).is_err() {
             self.troubles.add("the store did not take every turn in time".to_owned());
         }
@@ -123,11 +181,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_turn_is_kept_in_order_and_what_fails_is_told() {
+    fn every_turn_is_kept_in_order_also_when_the_store_is_busy_for_a_while() {
         let (tell, kept) = sync_channel(8);
+        let mut attempts = 0;
         let (mut keep, troubles) = Keep::start(Label::default(), move |turn| {
-            tell.send(turn.info.turn_id.clone()).map_err(|error| error.to_string())?;
-            if turn.info.turn_id == "s:2" { Err("disk full".to_owned()) } else { Ok(()) }
+            attempts += 1;
+            if attempts == 2 {
+                return Err("locked for a while".to_owned());
+            }
+            tell.send(turn.info.turn_id.clone()).map_err(|error| error.to_string())
         })
         .unwrap();
         for seq in 1..=3 {
@@ -135,6 +197,6 @@ mod tests {
         }
         keep.end();
         assert_eq!(kept.iter().collect::<Vec<_>>(), ["s:1", "s:2", "s:3"]);
-        assert_eq!(troubles.take(), ["turn s:2 is not kept: disk full"]);
+        assert_eq!(troubles.take(), [""; 0]);
     }
 }

@@ -12,6 +12,7 @@
 //! on every way out. Nothing that looks at the bytes can delay or lose one.
 
 mod capture;
+mod end_of_input;
 mod flow;
 mod hooks;
 mod inject;
@@ -33,6 +34,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use rustix::pty::OpenptFlags;
 use rustix::termios::{LocalModes, OptionalActions};
@@ -133,12 +135,13 @@ pub fn run(options: &Options, observer: Box<dyn Observer>, injected: Injected) -
     });
     let recorder = recorder.transpose()?;
     let (master, slave) = open_pty(&user)?;
+    let master = Arc::new(master);
     let running = start(options, slave)?;
     let signals = Signals::listen()?;
     terminal::guard_against_panic();
     let tap = Tap::new();
-    let recording = recorder.map(|recorder| begin(recorder, options, &master)).transpose()?;
-    let probe = ModeProbe::new(master.try_clone()?);
+    let recording = recorder.map(|recorder| begin(recorder, options, &master));
+    let probe = ModeProbe::new(&master);
     let child = running.child.as_raw_nonzero().get().unsigned_abs();
     let observing = Observing::start(tap.clone(), probe, Started { observer, child, fault: options.fault })?;
     let mut pump = Pump {
@@ -174,15 +177,11 @@ fn notes(recorded: io::Result<()>, observed: Observed) -> Vec<String> {
     recorded.into_iter().chain(observed).collect()
 }
 
-fn begin(
-    mut recorder: Recorder,
-    options: &Options,
-    master: &OwnedFd,
-) -> Result<(Recorder, ModeProbe), WrapError> {
+fn begin(mut recorder: Recorder, options: &Options, master: &Arc<OwnedFd>) -> (Recorder, ModeProbe) {
     let size = UserTerminal::size();
     let argv: Vec<String> = options.command.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
     recorder.header((size.ws_col, size.ws_row), &argv);
-    Ok((recorder, ModeProbe::new(master.try_clone()?)))
+    (recorder, ModeProbe::new(master))
 }
 
 fn start(options: &Options, slave: OwnedFd) -> Result<Running, WrapError> {

@@ -7,6 +7,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use rustix::termios::LocalModes;
@@ -54,20 +55,20 @@ impl Observer for Blind {
     fn end(&mut self, _at: Duration) {}
 }
 
-/// Reads the mode of the child's terminal.
+/// Reads the mode of the child's terminal. It does not keep that terminal from hanging up.
 #[derive(Debug)]
 pub(super) struct ModeProbe {
-    master: OwnedFd,
+    master: Weak<OwnedFd>,
 }
 
 impl ModeProbe {
-    pub(super) fn new(master: OwnedFd) -> Self {
-        Self { master }
+    pub(super) fn new(master: &Arc<OwnedFd>) -> Self {
+        Self { master: Arc::downgrade(master) }
     }
 
     /// The mode, while there is a terminal.
     pub(super) fn read(&self) -> Option<TtyMode> {
-        let modes = rustix::termios::tcgetattr(&self.master).ok()?.local_modes;
+        let modes = rustix::termios::tcgetattr(self.master.upgrade()?).ok()?.local_modes;
         let (canonical, echo) = (modes.contains(LocalModes::ICANON), modes.contains(LocalModes::ECHO));
         Some(TtyMode { canonical, echo })
     }
@@ -79,7 +80,7 @@ const MODE_PAUSE_FIRST: Duration = Duration::from_millis(10);
 const MODE_PAUSE_LAST: Duration = Duration::from_millis(500);
 
 /// How long the wrapper's end waits for what is still to be looked at and told.
-const FINISH_PAUSE: Duration = Duration::from_secs(6);
+const FINISH_PAUSE: Duration = Duration::from_secs(14);
 
 /// The thread's state.
 struct Watcher {

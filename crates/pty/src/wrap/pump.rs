@@ -7,13 +7,14 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::process::Signal;
-use rustix::termios::SpecialCodeIndex;
 
+use super::end_of_input::{END_PAUSE, EndOfInput};
 use super::flow::{Filled, Inbox, Outbox, Source};
 use super::inject::Injected;
 use super::observer::ModeProbe;
@@ -32,14 +33,14 @@ const MODE_PAUSE: Duration = Duration::from_millis(5);
 /// kernel holds for a terminal.
 const DRAIN_BYTES_MAX: usize = 1 << 20;
 const TYPED_BYTES_MAX: usize = 4096;
-/// The control character that means end of input where a terminal says nothing else.
-const END_OF_INPUT: u8 = 0x04;
+/// Answers that wait for a child that does not read.
+const ANSWERS_MAX: usize = 64;
 
 /// Everything that the byte path works with.
 pub(super) struct Pump {
     pub(super) user: UserTerminal,
     /// Gone when the user's terminal is: then the child's terminal hangs up.
-    pub(super) master: Option<OwnedFd>,
+    pub(super) master: Option<Arc<OwnedFd>>,
     pub(super) running: Running,
     pub(super) signals: Signals,
     pub(super) injected: Injected,
@@ -61,6 +62,8 @@ pub(super) struct State {
     answers: usize,
     input_ended: bool,
     last_typed: Option<u8>,
+    /// Set when a pipe has ended and the child is to hear of it.
+    end_of_input: Option<EndOfInput>,
     /// When to suspend ourselves even if the child has not stopped.
     pub(super) suspend_at: Option<Instant>,
     pub(super) suspended: bool,
@@ -76,6 +79,7 @@ impl State {
             answers: 0,
             input_ended: false,
             last_typed: None,
+            end_of_input: None,
             suspend_at: None,
             suspended: false,
         }
@@ -117,6 +121,7 @@ impl Pump {
                 }
             }
             self.suspend_if_due();
+            self.tell_end_of_input();
             self.record_mode();
         }
     }
@@ -197,7 +202,7 @@ impl Pump {
             Wake::User => rustix::stdio::stdin(),
             Wake::UserOut => self.user.output(),
             // Waited for only while there is a master.
-            Wake::Child => self.master.as_ref().map_or(self.signals.fd(), AsFd::as_fd),
+            Wake::Child => self.master.as_ref().map_or(self.signals.fd(), |master| master.as_fd()),
         };
         PollFd::from_borrowed_fd(fd, flags)
     }
@@ -206,7 +211,8 @@ impl Pump {
         let suspend = self.state.suspend_at.map(|at| at.saturating_duration_since(Instant::now()));
         let gap = (self.injected.is_waiting() || self.state.answers > 0).then_some(SEQUENCE_PAUSE);
         let mode = self.recording.is_some().then_some(MODE_PAUSE);
-        [suspend, gap, mode].into_iter().flatten().min()
+        let end = self.state.end_of_input.as_ref().map(|_| END_PAUSE);
+        [suspend, gap, mode, end].into_iter().flatten().min()
     }
 
     /// Reads what the user typed.
@@ -225,18 +231,27 @@ impl Pump {
         }
     }
 
-    /// The user's input is over: a terminal has hung up; a pipe has ended, which the child learns as from
-    /// a terminal, by the control character, once more if it stands in a line.
+    /// The user's input is over: a terminal has hung up, and so does the child's; a pipe has ended, which
+    /// the child learns as from a terminal.
     fn end_input(&mut self) {
         self.state.input_ended = true;
         if self.user.is_terminal() {
             self.pass_on(Signal::HUP);
-            return;
+            self.master = None;
+        } else {
+            self.state.end_of_input = Some(EndOfInput::new(self.state.last_typed));
         }
-        let settings = self.master.as_ref().and_then(|master| rustix::termios::tcgetattr(master).ok());
-        let end = settings.map_or(END_OF_INPUT, |settings| settings.special_codes[SpecialCodeIndex::VEOF]);
-        let in_line = self.state.last_typed.is_some_and(|byte| byte != b'\n');
-        self.state.inbox.push(Source::Typed, vec![end; 1 + usize::from(in_line)]);
+    }
+
+    /// Tells the child that a pipe has ended, as often as it takes.
+    fn tell_end_of_input(&mut self) {
+        let (Some(end), Some(master)) = (&mut self.state.end_of_input, &self.master) else { return };
+        if self.state.inbox.is_empty()
+            && let Some(bytes) = end.due(Instant::now(), master)
+        {
+            self.state.inbox.push(Source::Typed, bytes);
+            self.write_child();
+        }
     }
 
     /// Puts what others want to say into the child's input, if the user is between two keys.
@@ -283,7 +298,8 @@ impl Pump {
             recorder.output(now, fresh);
         }
         let queries = self.state.watch.take_queries();
-        self.state.answers += if self.answers_status { queries } else { 0 };
+        self.state.answers =
+            (self.state.answers + if self.answers_status { queries } else { 0 }).min(ANSWERS_MAX);
         assert!(self.fault != Some(Fault::BytePath), "a fault was asked for");
         filled
     }
@@ -326,7 +342,11 @@ impl Pump {
             ];
             let polled = rustix::event::poll(&mut fds, None);
             let [_, signals] = fds;
-            let asked_to_end = !signals.revents().is_empty() && self.signals.take().into_iter().any(ends);
+            let came = if signals.revents().is_empty() { Vec::new() } else { self.signals.take() };
+            let asked_to_end = came.iter().copied().any(ends);
+            for signal in came {
+                self.on_signal(signal);
+            }
             if asked_to_end || polled.is_err_and(|error| error != Errno::INTR) {
                 return self.state.out.discard();
             }

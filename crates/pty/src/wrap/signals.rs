@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use tokio::signal::unix::SignalKind;
 
 /// What is listened for. Everything but WINCH is passed on to the child.
-const SIGNALS: [Signal; 10] = [
+const SIGNALS: [Signal; 21] = [
     Signal::HUP,
     Signal::INT,
     Signal::QUIT,
@@ -21,6 +21,18 @@ const SIGNALS: [Signal; 10] = [
     Signal::TSTP,
     Signal::CONT,
     Signal::WINCH,
+    // Nobody sends these to be heard, but they would end us with the terminal raw.
+    Signal::TRAP,
+    Signal::ABORT,
+    Signal::BUS,
+    Signal::STKFLT,
+    Signal::XCPU,
+    Signal::XFSZ,
+    Signal::VTALARM,
+    Signal::PROF,
+    Signal::IO,
+    Signal::POWER,
+    Signal::SYS,
 ];
 
 /// The signals that came.

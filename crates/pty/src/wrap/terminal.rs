@@ -76,6 +76,17 @@ impl UserTerminal {
         Ok(())
     }
 
+    /// The same after we were stopped: whoever had the terminal meanwhile has changed its settings, also
+    /// when we did not put ours back before. What is put back in the end stays what it was.
+    pub(super) fn enter_raw_again(&self) -> io::Result<()> {
+        if self.is_terminal && self.is_ours() && lock(&BEFORE).is_some() {
+            let mut raw = rustix::termios::tcgetattr(rustix::stdio::stdin())?;
+            raw.make_raw();
+            rustix::termios::tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &raw)?;
+        }
+        self.enter_raw()
+    }
+
     /// Where the child's output goes.
     pub(super) fn output(&self) -> BorrowedFd<'_> {
         match &self.output {

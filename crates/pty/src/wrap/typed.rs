@@ -1,13 +1,17 @@
 //! Knows whether the user's input stands between two keys, so that nothing is put into the middle of one.
 //!
 //! Follows escape sequences, UTF-8 characters and bracketed pastes in the bytes that the user's terminal
-//! sends. A sequence that breaks off (a lone Esc, Alt-]) counts as over after [`SEQUENCE_PAUSE`];
-//! a paste is over only at its end mark. Any bytes are accepted.
+//! sends. What may be a key by itself (a lone Esc, Alt-]) counts as over after [`SEQUENCE_PAUSE`], a sequence
+//! or a character that can only be half a one after [`HALF_PAUSE`]; a paste is over only at its end mark.
+//! Any bytes are accepted.
 
 use std::time::{Duration, Instant};
 
 /// A terminal sends an escape sequence in one go: after this pause it is complete.
 pub(super) const SEQUENCE_PAUSE: Duration = Duration::from_millis(50);
+
+/// Over a slow line the rest of a sequence may come later. One that never ends is given up.
+const HALF_PAUSE: Duration = Duration::from_secs(2);
 
 const ESC: u8 = 0x1b;
 const PASTE_START: &[u8] = b"200";
@@ -20,8 +24,8 @@ const PARAMETERS_MAX: usize = 4;
 enum State {
     Ground,
     Escape,
-    /// `ESC O`: one more byte.
-    Shifted,
+    /// After Esc and this byte, which begin a sequence or are Alt and a key.
+    Begun(u8),
     Csi,
     /// A mouse report of the oldest kind: so many more bytes.
     Mouse(u8),
@@ -65,35 +69,37 @@ impl Typed {
     }
 
     fn has_broken_off(&self, now: Instant) -> bool {
-        let is_paste = matches!(self.state, State::Paste(_));
-        !is_paste && self.last.is_none_or(|last| now.duration_since(last) >= SEQUENCE_PAUSE)
+        let pause = match self.state {
+            State::Paste(_) => return false,
+            State::Ground | State::Escape | State::Begun(_) => SEQUENCE_PAUSE,
+            _ => HALF_PAUSE,
+        };
+        self.last.is_none_or(|last| now.duration_since(last) >= pause)
     }
 
     fn step(&mut self, byte: u8) -> State {
         match self.state {
             State::Ground => from_ground(byte),
-            State::Shifted => State::Ground,
+            State::Begun(first) => self.after_begin(first, byte),
             State::Csi => self.in_csi(byte),
             State::Mouse(left) | State::Character(left) if left <= 1 => State::Ground,
             State::Mouse(left) => State::Mouse(left - 1),
             State::Character(left) => State::Character(left - 1),
             State::Text => in_text(byte),
             State::TextEscape if byte == b'\\' => State::Ground,
-            State::Escape | State::TextEscape => self.after_escape(byte),
+            State::Escape | State::TextEscape => after_escape(byte),
             State::Paste(seen) => in_paste(seen, byte),
         }
     }
 
-    fn after_escape(&mut self, byte: u8) -> State {
-        match byte {
+    fn after_begin(&mut self, first: u8, byte: u8) -> State {
+        match first {
             b'[' => {
                 self.parameters.clear();
-                State::Csi
+                self.in_csi(byte)
             }
-            b'O' => State::Shifted,
-            b']' | b'P' | b'_' | b'^' | b'X' => State::Text,
-            // Alt with a key is Esc and that key.
-            _ => from_ground(byte),
+            b'O' => State::Ground,
+            _ => in_text(byte),
         }
     }
 
@@ -110,6 +116,14 @@ impl Typed {
                 State::Csi
             }
         }
+    }
+}
+
+fn after_escape(byte: u8) -> State {
+    match byte {
+        b'[' | b'O' | b']' | b'P' | b'_' | b'^' | b'X' => State::Begun(byte),
+        // Alt with a key is Esc and that key.
+        _ => from_ground(byte),
     }
 }
 
@@ -190,7 +204,13 @@ mod tests {
         };
         check(b"\x1b", true);
         check(b"\x1b]", true);
-        check(b"\xe2", true);
+        check(b"\x1bO", true);
+        check(b"\x1b[1;5", false);
+        check(b"\x1b]11;rgb", false);
+        check(b"\xe2", false);
         check(b"\x1b[200~half", false);
+        for half in [&b"\x1b[1;5"[..], b"\x1b]11;rgb", b"\xe2"] {
+            assert!(between_after(half, HALF_PAUSE), "{} is never given up", half.escape_ascii());
+        }
     }
 }

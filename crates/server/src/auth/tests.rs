@@ -59,7 +59,11 @@ fn an_origin_must_be_ours_or_listed_whatever_the_credentials() {
         for facts in [get(), post(), Facts { open: true, ..get() }, Facts { ask: Ask::Preflight, ..get() }] {
             let facts = Facts { origin: Some(origin), bearer: Some("secret"), ..facts };
             assert_eq!(with_token().decide(&facts, LOCAL).is_ok(), expect, "{facts:?}");
-            assert_eq!(gate(Auth::Off).decide(&facts, LOCAL).is_ok(), expect, "{facts:?}");
+            assert_eq!(
+                gate(Auth::Off(Some(Token::new("secret")))).decide(&facts, LOCAL).is_ok(),
+                expect,
+                "{facts:?}"
+            );
         }
     }
     check(OURS, true);
@@ -79,19 +83,19 @@ fn credentials_decide_when_a_token_is_set() {
     let check = |facts: Facts<'_>, expect: Result<Pass, Denied>| {
         assert_eq!(with_token().decide(&facts, LOCAL), expect, "{facts:?}");
     };
-    check(Facts { open: true, ..get() }, Ok(Pass::Serve));
+    check(Facts { open: true, ..get() }, Ok(Pass::Serve(Badge::Nobody)));
     check(get(), Err(Denied::NoCredentials));
     check(post(), Err(Denied::NoCredentials));
     check(Facts { origin: Some(OURS), ..get() }, Err(Denied::NoCredentials));
     check(Facts { ask: Ask::Preflight, origin: Some(OURS), ..get() }, Ok(Pass::Preflight));
     for facts in [get(), post(), Facts { ask: Ask::Upgrade, ..get() }] {
-        check(Facts { bearer: Some("secret"), ..facts }, Ok(Pass::Serve));
+        check(Facts { bearer: Some("secret"), ..facts }, Ok(Pass::Serve(Badge::Owner)));
         check(Facts { bearer: Some("secreT"), ..facts }, Err(Denied::WrongCredentials));
         check(Facts { bearer: Some("wrong"), cookie: Some(cookie), ..facts }, Err(Denied::WrongCredentials));
-        check(Facts { cookie: Some(cookie), origin: Some(OURS), ..facts }, Ok(Pass::Serve));
+        check(Facts { cookie: Some(cookie), origin: Some(OURS), ..facts }, Ok(Pass::Serve(Badge::Owner)));
         check(Facts { cookie: Some("secret"), ..facts }, Err(Denied::WrongCredentials));
     }
-    check(Facts { cookie: Some(cookie), ..get() }, Ok(Pass::Serve));
+    check(Facts { cookie: Some(cookie), ..get() }, Ok(Pass::Serve(Badge::Owner)));
     check(Facts { cookie: Some(cookie), ..post() }, Err(Denied::CookieAlone));
     check(Facts { cookie: Some(cookie), ask: Ask::Upgrade, ..get() }, Err(Denied::CookieAlone));
 }
@@ -99,7 +103,11 @@ fn credentials_decide_when_a_token_is_set() {
 #[test]
 fn without_a_token_only_other_sites_are_refused() {
     let check = |facts: Facts<'_>, expect: bool| {
-        assert_eq!(gate(Auth::Off).decide(&facts, LOCAL).is_ok(), expect, "{facts:?}");
+        assert_eq!(
+            gate(Auth::Off(Some(Token::new("secret")))).decide(&facts, LOCAL).is_ok(),
+            expect,
+            "{facts:?}"
+        );
     };
     for facts in [get(), post()] {
         check(facts, true);
@@ -112,12 +120,28 @@ fn without_a_token_only_other_sites_are_refused() {
 }
 
 #[test]
+fn a_token_that_is_sent_counts_also_where_none_is_needed() {
+    for gate in [with_token(), gate(Auth::Off(Some(Token::new("secret")))), gate(Auth::Off(None))] {
+        let check = |facts: Facts<'_>, expect: Result<Pass, Denied>| {
+            assert_eq!(gate.decide(&facts, LOCAL), expect, "{facts:?}");
+        };
+        for facts in [get(), post()] {
+            let sent = Facts { bearer: Some("a person's"), ..facts };
+            check(sent, Err(Denied::WrongCredentials));
+            check(Facts { person: true, ..sent }, Ok(Pass::Serve(Badge::Person)));
+            check(Facts { person: true, open: true, ..sent }, Ok(Pass::Serve(Badge::Nobody)));
+            check(Facts { bearer: Some(""), ..facts }, Err(Denied::WrongCredentials));
+        }
+    }
+}
+
+#[test]
 fn the_link_buys_a_cookie_that_does_not_show_the_token() {
     let cookie = with_token().cookie_for("secret").unwrap();
     assert!(cookie.starts_with("turnkeep-9010=") && cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict"));
     assert!(!cookie.contains("secret"));
     assert_eq!(with_token().cookie_for("wrong"), None);
-    assert_eq!(gate(Auth::Off).cookie_for("secret"), None);
+    assert_eq!(gate(Auth::Off(Some(Token::new("secret")))).cookie_for("secret"), None);
 }
 
 #[test]

@@ -59,6 +59,7 @@ pub(crate) async fn append_alias(
 }
 
 async fn append_turn(shared: Arc<Shared>, context: ContextId, body: Bytes) -> Result<Response, ApiError> {
+    shared.refuse_world(context)?;
     let command = if body.len() < LARGE_FROM_BYTES {
         command(&shared, context, &body)?
     } else {

@@ -116,6 +116,7 @@ pub(crate) async fn patch(
     Query(NoQuery): Query<NoQuery>,
     Small(body): Small,
 ) -> Result<Json<json::Context>, ApiError> {
+    shared.refuse_world(id)?;
     let patch: json::PatchContext = parse_json(&body, &shared.policy.limits)?;
     let labels = convert::labels(&shared.policy, patch.labels)?;
     shared.store.run(Command::SetLabels { context: id, labels }).await?;

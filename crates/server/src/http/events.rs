@@ -44,6 +44,7 @@ pub(crate) async fn all(
     Query(query): Query<EventsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
+    shared.note_subscription(None).await?;
     stream(&shared, None, query, &headers)
 }
 
@@ -63,6 +64,7 @@ pub(crate) async fn of_context(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     shared.store.store().context(context)?;
+    shared.note_subscription(Some(context)).await?;
     stream(&shared, Some(context), query, &headers)
 }
 

@@ -38,6 +38,7 @@ pub(crate) async fn export(
     Query(NoQuery): Query<NoQuery>,
 ) -> Result<Response, ApiError> {
     let place = Arc::clone(&shared.exports).try_acquire_owned().map_err(|_| too_many())?;
+    shared.note_raw_read_of_all("export").await?;
     let (sender, body) = ChannelBody::new(CHUNKS_MAX);
     let reader = Arc::clone(&shared);
     shared.tasks.spawn_blocking(move || {

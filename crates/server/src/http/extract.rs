@@ -91,7 +91,7 @@ impl FromRequestParts<Arc<Shared>> for AtType {
 }
 
 /// Refuses a path with a `%` that escapes nothing.
-fn check_escapes(parts: &Parts) -> Result<(), ApiError> {
+pub(crate) fn check_escapes(parts: &Parts) -> Result<(), ApiError> {
     let path = parts.uri.path();
     if path.contains('%') && percent_decode(path, false).is_none() {
         return Err(ApiError::bad_request("the path is not percent-encoded"));
@@ -99,8 +99,9 @@ fn check_escapes(parts: &Parts) -> Result<(), ApiError> {
     Ok(())
 }
 
+/// A path whose segments cannot be read.
 #[expect(clippy::needless_pass_by_value, reason = "the shape of map_err")]
-fn bad_path(rejection: axum::extract::rejection::PathRejection) -> ApiError {
+pub(crate) fn bad_path(rejection: axum::extract::rejection::PathRejection) -> ApiError {
     ApiError::bad_request(rejection.body_text())
 }
 
@@ -144,7 +145,12 @@ impl FromRequest<Arc<Shared>> for Small {
     }
 }
 
-async fn body_within(request: Request, shared: &Shared, bytes_max: usize) -> Result<Bytes, ApiError> {
+/// The bytes of a body, at most so many.
+pub(crate) async fn body_within(
+    request: Request,
+    shared: &Shared,
+    bytes_max: usize,
+) -> Result<Bytes, ApiError> {
     let timeouts = &shared.config.timeouts;
     let bounds = BodyBounds {
         bytes_max: bytes_max.min(shared.config.limits.http_body_bytes_max),

@@ -19,7 +19,7 @@ impl IntoResponse for ApiError {
         if self.code == ErrorCode::Unauthorized {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        if self.code.is_retryable() {
+        if self.is_retryable() {
             headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
         }
         if self.code == ErrorCode::TooLarge {

@@ -14,9 +14,11 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use turnkeep_wire::ErrorCode;
 
+use super::ledger::access;
 use super::status_page;
-use crate::auth::{Ask, Denied, Facts, Pass};
+use crate::auth::{Ask, Badge, Denied, Facts, Pass};
 use crate::error::ApiError;
+use crate::principal::{Caller, PersonCaller};
 use crate::shared::Shared;
 
 /// The local address that a request's connection arrived at.
@@ -26,13 +28,13 @@ pub(crate) struct ArrivedAt(pub(crate) IpAddr);
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Decides about a request, and counts and completes its answer.
-pub(crate) async fn guard(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+pub(crate) async fn guard(State(shared): State<Arc<Shared>>, mut request: Request, next: Next) -> Response {
     let began = tokio::time::Instant::now();
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
     let origin = request.headers().get(ORIGIN).cloned();
-    let (mut response, may_read) = match admit(&shared, &request) {
-        Ok(Pass::Serve) => (next.run(request).await, true),
+    let (mut response, may_read) = match admit(&shared, &mut request) {
+        Ok(Pass::Serve(_)) => (next.run(request).await, true),
         Ok(Pass::Preflight) => (preflight(), true),
         Err(refusal) => *refusal,
     };
@@ -48,12 +50,32 @@ pub(crate) async fn guard(State(shared): State<Arc<Shared>>, request: Request, n
 /// A refusal, and whether the page that asked may read it.
 type Refusal = Box<(Response, bool)>;
 
-fn admit(shared: &Shared, request: &Request) -> Result<Pass, Refusal> {
+fn admit(shared: &Shared, request: &mut Request) -> Result<Pass, Refusal> {
     let local = request.extensions().get::<ArrivedAt>().map_or(shared.http_addr.ip(), |arrived| arrived.0);
-    let facts = facts(request, shared.gate.cookie_name())
-        .map_err(|error| Box::new((error.into_response(), false)))?;
-    let refused = |denied: Denied| Box::new((refuse(&denied, request), denied.is_for_known_origin()));
-    shared.gate.decide(&facts, local).map_err(refused)
+    let (pass, person) = {
+        let facts = facts(request, shared.gate.cookie_name())
+            .map_err(|error| Box::new((error.into_response(), false)))?;
+        let person = facts.bearer.and_then(|secret| person_of(shared, secret));
+        let facts = Facts { person: person.is_some(), ..facts };
+        let refused = |denied: Denied| Box::new((refuse(&denied, request), denied.is_for_known_origin()));
+        (shared.gate.decide(&facts, local).map_err(refused)?, person)
+    };
+    let caller = match (pass, person) {
+        (Pass::Serve(Badge::Owner), _) => Caller::Owner,
+        (Pass::Serve(Badge::Person), Some(person)) => Caller::Person(person),
+        _ => return Ok(pass),
+    };
+    let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    access::check(&caller, request.method(), route, request.uri().path())
+        .map_err(|error| Box::new((error.into_response(), true)))?;
+    request.extensions_mut().insert(caller);
+    Ok(pass)
+}
+
+/// The person whose token this is.
+fn person_of(shared: &Shared, secret: &str) -> Option<PersonCaller> {
+    let (room, who, token) = shared.worlds.principal_of(secret, shared.worlds.now())?;
+    Some(PersonCaller { room, who, token })
 }
 
 fn facts<'a>(request: &'a Request, cookie_name: &str) -> Result<Facts<'a>, ApiError> {
@@ -69,6 +91,7 @@ fn facts<'a>(request: &'a Request, cookie_name: &str) -> Result<Facts<'a>, ApiEr
         origin: one(headers, &ORIGIN)?,
         fetch_site: one(headers, &SEC_FETCH_SITE)?,
         bearer,
+        person: false,
         cookie: cookie(headers, cookie_name),
     })
 }
@@ -121,15 +144,19 @@ fn refuse(denied: &Denied, request: &Request) -> Response {
 
 fn preflight() -> Response {
     let headers = [
-        (ACCESS_CONTROL_ALLOW_METHODS, "GET, HEAD, POST, PUT, PATCH"),
-        (ACCESS_CONTROL_ALLOW_HEADERS, "authorization, content-type, if-none-match, last-event-id, range"),
+        (ACCESS_CONTROL_ALLOW_METHODS, "GET, HEAD, POST, PUT, PATCH, DELETE"),
+        (
+            ACCESS_CONTROL_ALLOW_HEADERS,
+            "authorization, content-type, if-none-match, last-event-id, mcp-protocol-version, range",
+        ),
         (ACCESS_CONTROL_MAX_AGE, "600"),
     ];
     (StatusCode::NO_CONTENT, headers).into_response()
 }
 
 fn allow_origin(headers: &mut HeaderMap, origin: HeaderValue) {
-    let exposed = HeaderValue::from_static("content-range, etag, idempotency-replayed");
+    let exposed =
+        HeaderValue::from_static("content-range, etag, idempotency-replayed, input-ignored, retry-after");
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
     headers.append(VARY, HeaderValue::from_static("Origin"));

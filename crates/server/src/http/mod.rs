@@ -7,14 +7,15 @@ mod append;
 mod blobs;
 mod body;
 mod content;
-mod contexts;
+pub(crate) mod contexts;
 mod events;
 mod export;
-mod extract;
+pub(crate) mod extract;
 mod failure;
 mod fs;
 mod gate;
 mod health;
+pub(crate) mod ledger;
 mod linger;
 mod openapi;
 mod page;
@@ -25,7 +26,7 @@ mod stall;
 mod stats;
 mod status_page;
 mod terminal;
-mod turns;
+pub(crate) mod turns;
 
 use std::sync::Arc;
 
@@ -38,6 +39,7 @@ pub(crate) use export::EXPORTS_MAX;
 pub use openapi::openapi_json;
 pub(crate) use serve::serve_http;
 
+use crate::mcp;
 use crate::shared::Shared;
 
 /// Every route.
@@ -62,6 +64,8 @@ fn routes() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(stats::stats))
         .routes(routes!(stats::metrics))
         .routes(routes!(export::export))
+        .merge(ledger::routes())
+        .routes(routes!(mcp::message))
         .routes(routes!(health::healthz))
         .routes(routes!(openapi::document))
         .routes(routes!(status_page::page))

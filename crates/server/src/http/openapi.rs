@@ -36,6 +36,11 @@ use super::query::NoQuery;
         (name = "blobs", description = "Bytes by their hash"),
         (name = "registry", description = "Types and their descriptors"),
         (name = "events", description = "What happened, as it happens"),
+        (name = "worlds", description = "Ledgers; the owner's"),
+        (name = "persons", description = "Their people; the owner's"),
+        (name = "tokens", description = "Their people's tokens; the owner's"),
+        (name = "ledger", description = "Writing to a world and reading it, each with one's own eyes"),
+        (name = "mcp", description = "The Model Context Protocol"),
         (name = "server", description = "The server about itself"),
     )
 )]
@@ -126,8 +131,8 @@ fn correct(part: &mut Value) {
 }
 
 fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
-    let PathItem { get, head, post, put, patch, .. } = item;
-    [get, head, post, put, patch].into_iter().flatten()
+    let PathItem { get, head, post, put, patch, delete, .. } = item;
+    [get, head, post, put, patch, delete].into_iter().flatten()
 }
 
 /// What holds for every operation: errors have one form, ids are unique, and all but `/healthz` needs the token.

@@ -4,8 +4,12 @@
 //! Nothing is guessed: a name that is unknown or comes twice, a value outside its list and an escape
 //! that is none are each an error that says what would have been right.
 
+mod ledger;
 mod turns;
 
+pub use ledger::{
+    ActingQuery, LinesQuery, ReadingQuery, SeatQuery, StreamQuery, SubscribeQuery, VerifyQuery, ViewsQuery,
+};
 pub use turns::{TurnQuery, TurnsQuery, View, ViewOptions};
 
 use std::str::FromStr;

@@ -43,6 +43,8 @@ pub(crate) async fn page(
         Some(turn) => store.before(turn, limit)?,
         None => head_turns(&shared, &context, limit)?,
     };
+    let worlds = shared.worlds_of(turns.iter().map(|turn| turn.context));
+    shared.note_raw_read(&worlds, "turns").await?;
     let long = long(&turns);
     let page = Page { context, turns, options: query.options };
     let Some(bytes) = long else { return Ok(reply(page.render(&shared)?)) };
@@ -87,6 +89,7 @@ pub(crate) async fn show(
     Query(query): Query<TurnQuery>,
 ) -> Result<Response, ApiError> {
     let turn = shared.store.store().turn(id)?;
+    shared.note_raw_read(&shared.worlds_of([turn.context].into_iter()), "turn").await?;
     let Some(bytes) = long(std::slice::from_ref(&turn)) else {
         return Ok(reply(Renderer::new(&shared, &query.options)?.one(&turn)?));
     };

@@ -6,20 +6,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use turnkeep_ledger::acceptance::Actor;
 use turnkeep_ledger::beat::{self, Beat, Offer};
 use turnkeep_ledger::envelope::{self, Envelope, Kind};
-use turnkeep_ledger::fact::Door;
+use turnkeep_ledger::fact::{Door, Fact};
 use turnkeep_ledger::outcome::{self, Gate};
-use turnkeep_ledger::projection;
-use turnkeep_ledger::{Code, Fault, Grant, Principal, Sight};
+use turnkeep_ledger::{Code, Fault, Grant, Principal, Sight, World};
+use turnkeep_ledger::{projection, proposal};
 use turnkeep_store::Refusal;
+use turnkeep_types::Timestamp;
 
 use super::Answer;
 use super::error::LedgerError;
 use super::in_flight::{Entry, Pass};
 use super::room::Room;
+use super::writer::{self, End};
 
 /// How long the same request waits for itself.
 const WAIT_FOR_ITSELF: Duration = Duration::from_secs(30);
@@ -66,17 +68,56 @@ impl Room {
         bundle: Value,
         expected_cursor: Option<String>,
     ) -> Result<Answer, LedgerError> {
-        let fingerprint = envelope::fingerprint(&envelope, Some(&bundle));
-        let envelope = self.read(|world| Envelope::parse(&envelope, &world.config, &world.people))?;
+        self.answer(self.brought(who, &envelope, bundle, expected_cursor)?).await
+    }
+
+    /// What would become of such a beat. Nothing happens, and ids that it would get are not told.
+    pub(crate) fn check(
+        &self,
+        who: &Principal,
+        envelope: &Value,
+        bundle: Value,
+        expected_cursor: Option<String>,
+    ) -> Result<Answer, LedgerError> {
+        let request = self.brought(who, envelope, bundle, expected_cursor)?;
+        let reason = match self.answered_before(&request)? {
+            Some(_) => self.read(|world| rejection_of(world, &request.envelope.request_id)),
+            None => {
+                let decision = self.read(|world| {
+                    let offer = offer(world, &request, &End::Silence);
+                    beat::decide(world, &Beat { offer, ..as_beat(&request, self.now()) }, &mut self.ids())
+                })?;
+                rejection_in(&decision.facts)
+            }
+        };
+        let mut form = request.bundle.unwrap_or_default();
+        match &reason {
+            Some(reason) => form = proposal::rejected_form(&form, reason),
+            None => form["rejection"] = json!({ "rejected": false, "reason": null }),
+        }
+        let body = json!({ "bundle": form }).to_string().into();
+        Ok(Answer { rejected: reason.is_some(), body, replayed: false, input_ignored: false })
+    }
+
+    /// A beat's parts as a request, if who asks may bring a bundle.
+    fn brought(
+        &self,
+        who: &Principal,
+        envelope: &Value,
+        bundle: Value,
+        expected_cursor: Option<String>,
+    ) -> Result<Request, Fault> {
+        let fingerprint = envelope::fingerprint(envelope, Some(&bundle));
+        let envelope = self.read(|world| Envelope::parse(envelope, &world.config, &world.people))?;
         check_speaker(who, &envelope)?;
         if matches!(who, Principal::Person { write: false, .. }) {
-            return Err(Fault::new(Code::Forbidden, "", "this token may read, not write").into());
+            return Err(Fault::new(Code::Forbidden, "", "this token may read, not write"));
         }
         if envelope.kind == Kind::NoOp {
-            return Err(Fault::new(Code::EnvelopeInvalid, "envelope.mode.kind", "must be BEAT here").into());
+            return Err(Fault::new(Code::EnvelopeInvalid, "envelope.mode.kind", "must be BEAT here"));
         }
         let (principal, door, bundle) = (who.clone(), Door::Beat, Some(bundle));
-        self.answer(Request { principal, door, envelope, bundle, expected_cursor, fingerprint }).await
+        Ok(Request { principal, door, envelope, bundle, expected_cursor, fingerprint })
     }
 
     fn look(&self, who: &Principal, envelope: &Envelope) -> Result<Answer, LedgerError> {
@@ -127,14 +168,20 @@ impl Room {
     }
 
     async fn carry_out(&self, request: Request, _pass: Pass) -> Result<Answer, LedgerError> {
+        let proposed = match request.door {
+            Door::Invocation => self.ask_writer(&request.envelope).await?,
+            Door::Beat => End::Silence,
+        };
         for _ in 0..DECISIONS_MAX {
             let mut pen = self.pen().await;
             // The one that we waited for may have been this very request.
             if let Some(answer) = self.answered_before(&request)? {
                 return Ok(answer);
             }
-            let decision =
-                self.read(|world| beat::decide(world, &as_beat(&request, self.now()), &mut self.ids()))?;
+            let decision = self.read(|world| {
+                let beat = Beat { offer: offer(world, &request, &proposed), ..as_beat(&request, self.now()) };
+                beat::decide(world, &beat, &mut self.ids())
+            })?;
             match self.commit(&mut pen, decision.facts).await {
                 Ok(()) => {
                     let (rejected, body) = (decision.rejected, decision.response);
@@ -148,34 +195,37 @@ impl Room {
     }
 }
 
-fn as_beat(request: &Request, now: turnkeep_types::Timestamp) -> Beat<'_> {
-    let grant = Grant::of(&request.principal);
-    let offer = request.bundle.as_ref().map(|bundle| Offer {
-        bundle,
-        actor: match &grant {
-            Grant::Person(_) => Actor::Exactly(person(&request.principal)),
-            Grant::Everyone | Grant::These(_) => Actor::AnyName,
-        },
-        sight: Sight::Viewer(request.principal.viewer()),
-        may_set_scene: request.principal == Principal::Owner,
-        grant,
-    });
+fn as_beat(request: &Request, now: Timestamp) -> Beat<'_> {
     Beat {
         principal: &request.principal,
         door: request.door,
         envelope: &request.envelope,
         fingerprint: request.fingerprint,
-        offer,
+        offer: None,
         expected_cursor: request.expected_cursor.as_deref(),
         now,
     }
 }
 
-fn person(principal: &Principal) -> &str {
-    match principal {
-        Principal::Owner => "",
-        Principal::Person { id, .. } => id.as_str(),
+/// What is proposed, by whoever brought a bundle or by the world's own writer.
+fn offer<'a>(world: &World, request: &'a Request, attached: &'a End) -> Option<Offer<'a>> {
+    if let End::Proposal(bundle) = attached {
+        let grant = Grant::of_attached(&world.config);
+        let (actor, sight) = (Actor::Exactly(writer::ACTOR), Sight::AnyOf(grant.clone()));
+        return Some(Offer { bundle, actor, grant, sight, may_set_scene: true });
     }
+    let bundle = request.bundle.as_ref()?;
+    let actor = match &request.principal {
+        Principal::Owner => Actor::AnyName,
+        Principal::Person { id, .. } => Actor::Exactly(id.as_str()),
+    };
+    Some(Offer {
+        bundle,
+        actor,
+        grant: Grant::of(&request.principal),
+        sight: Sight::Viewer(request.principal.viewer()),
+        may_set_scene: request.principal == Principal::Owner,
+    })
 }
 
 /// Only the operator speaks as the operator.
@@ -185,6 +235,19 @@ fn check_speaker(who: &Principal, envelope: &Envelope) -> Result<(), Fault> {
     }
     let path = if envelope.declares() { "declared_overrides" } else { "operator.input_text" };
     Err(Fault::new(Code::OperatorForbidden, path, "is the operator's: leave it out"))
+}
+
+/// Why an earlier proposal was rejected, if it was.
+fn rejection_of(world: &World, request: &str) -> Option<String> {
+    world.outcome(request).and_then(|outcome| outcome.rejection.clone())
+}
+
+/// Why a proposal is rejected, if it is, by what would be recorded.
+fn rejection_in(facts: &[Fact]) -> Option<String> {
+    facts.iter().find_map(|fact| match fact {
+        Fact::Outcome(outcome) => outcome.rejection.clone(),
+        _ => None,
+    })
 }
 
 fn in_progress() -> Fault {

@@ -8,11 +8,14 @@ mod beats;
 mod error;
 mod in_flight;
 mod room;
+#[cfg(test)]
+mod tests;
 mod worlds;
+mod writer;
 
 pub(crate) use error::LedgerError;
 pub(crate) use room::Room;
-pub(crate) use worlds::Worlds;
+pub(crate) use worlds::{Worlds, token_text};
 
 use bytes::Bytes;
 

@@ -17,6 +17,7 @@ use turnkeep_types::{ContextId, Timestamp, TurnId};
 use super::error::LedgerError;
 use super::in_flight::InFlight;
 use super::worlds::Keeper;
+use super::writer::Seat;
 
 /// A world.
 pub(crate) struct Room {
@@ -25,6 +26,7 @@ pub(crate) struct Room {
     place: Mutex<Option<Place>>,
     changed: watch::Sender<u32>,
     pub(super) flights: Arc<InFlight>,
+    pub(super) seat: Seat,
     pub(super) keeper: Arc<Keeper>,
 }
 
@@ -41,6 +43,7 @@ impl Room {
             place: Mutex::new(place),
             changed,
             flights: Arc::default(),
+            seat: Seat::default(),
             keeper,
         })
     }
@@ -66,7 +69,7 @@ impl Room {
     }
 
     /// New random ids.
-    pub(super) fn ids(&self) -> Ids {
+    pub(crate) fn ids(&self) -> Ids {
         self.keeper.ids()
     }
 

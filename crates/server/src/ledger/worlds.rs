@@ -115,10 +115,20 @@ impl Worlds {
         self.rooms.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
+    /// The server's clock.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.keeper.clock.now()
+    }
+
     /// The world whose context this is.
     pub(crate) fn owner_of(&self, context: ContextId) -> Option<Arc<Room>> {
         let name = self.keeper.owner_of(context)?;
         self.get(name.as_str())
+    }
+
+    /// Whether any context is a world's.
+    pub(crate) fn own_any(&self) -> bool {
+        !self.keeper.contexts.read().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
     /// Whose token this is, if it counts now.

@@ -24,7 +24,6 @@ use super::outbox::Outbox;
 use super::replies::{Owed, Replies, Settled, Ticket};
 use super::subscription::{Chunk, Subscriptions};
 use super::watchdog::{Activity, Late, Watchdog};
-use crate::auth::Auth;
 use crate::error::ApiError;
 use crate::memory::Room;
 
@@ -88,7 +87,7 @@ pub(super) struct Connection<S> {
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     pub(super) fn new(stream: S, tcp: Arc<Tcp>) -> Self {
         let config = &tcp.shared.config;
-        let phase = if matches!(config.auth, Auth::Off) { Phase::Open } else { Phase::Greeting };
+        let phase = if config.auth.is_off() { Phase::Open } else { Phase::Greeting };
         Self {
             session_id: tcp.next_session(),
             stream,
@@ -364,14 +363,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
 
     pub(super) fn subscribe(&mut self, ticket: Ticket, ask: &Subscribe) -> Step {
         match self.subscriptions.open(self.tcp.shared.store.store(), ticket.req_id, ask) {
-            Ok(opening) if opening.caught_up => {
+            Ok(opening) if opening.caught_up && !self.tcp.shared.reaches_worlds(ask.context) => {
                 Step::Owe(ticket, Owed::Settled(Settled::Subscribed(opening)))
             }
             Ok(opening) => {
-                let tcp = Arc::clone(&self.tcp);
+                let (tcp, context) = (Arc::clone(&self.tcp), ask.context);
                 Step::Await(Box::pin(async move {
-                    let opening = opening.looked_ahead(tcp.store()).await;
-                    (ticket, Owed::Settled(Settled::Subscribed(opening)))
+                    let settled = match tcp.shared.note_subscription(context).await {
+                        Ok(()) => Settled::Subscribed(opening.looked_ahead(tcp.store()).await),
+                        Err(error) => Settled::Failure(error),
+                    };
+                    (ticket, Owed::Settled(settled))
                 }))
             }
             Err(error) => settle(ticket, Err(error)),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use turnkeep_store::{Command, ReadError, Store};
 use turnkeep_types::{BlobHash, ContextId, Limits};
-use turnkeep_wire::message::{AppendBatch, AppendTurn, ContextHead, SentTurn};
+use turnkeep_wire::message::{AppendBatch, AppendTurn, AttachFs, ContextHead, SentTurn};
 use turnkeep_wire::{Request, Response};
 
 use super::Tcp;
@@ -15,6 +15,7 @@ use super::page::{Page, encode_whole_blob};
 use super::replies::{Ack, Owed, Settled, Ticket};
 use crate::convert::{self, Policy};
 use crate::error::ApiError;
+use crate::ledger::Room;
 use crate::memory::LARGE_FROM_BYTES;
 
 /// What a connection has to do for a request.
@@ -46,9 +47,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             Request::GetBefore(r) => tcp.page(ticket, |store, limits| Page::before(store, limits, &r)),
             Request::GetRange(r) => tcp.page(ticket, |store, limits| Page::range(store, limits, &r)),
             Request::GetBlob(hash) => tcp.blob(ticket, hash),
-            Request::AttachFs(r) => {
-                tcp.write(ticket, Ack::FsAttached(r), 0, move |_| Ok(convert::attach_fs(r)))
-            }
+            Request::AttachFs(r) => tcp.attach(ticket, r),
             Request::PutBlob(r) => {
                 tcp.write(ticket, Ack::BlobPut(r.hash), r.bytes.len(), |policy| convert::put_blob(policy, r))
             }
@@ -86,12 +85,25 @@ fn weight(turn: &SentTurn) -> usize {
 }
 
 impl Tcp {
+    fn attach(self: &Arc<Self>, ticket: Ticket, attach: AttachFs) -> Step {
+        if let Err(error) = self.shared.refuse_world_of(attach.turn) {
+            return settle(ticket, Err(error));
+        }
+        self.write(ticket, Ack::FsAttached(attach), 0, move |_| Ok(convert::attach_fs(attach)))
+    }
+
     fn append(self: &Arc<Self>, ticket: Ticket, append: AppendTurn) -> Step {
+        if let Err(error) = self.shared.refuse_world(append.context) {
+            return settle(ticket, Err(error));
+        }
         let bytes = weight(&append.turn).min(self.shared.policy.limits.blob_bytes_max);
         self.write(ticket, Ack::Turn, bytes, |policy| convert::append_turn(policy, append))
     }
 
     fn append_batch(self: &Arc<Self>, ticket: Ticket, batch: AppendBatch) -> Step {
+        if let Err(error) = self.shared.refuse_world(batch.context) {
+            return settle(ticket, Err(error));
+        }
         let bytes: usize = batch.turns.iter().map(weight).sum();
         let bytes = bytes.min(self.shared.policy.limits.batch_raw_bytes_max);
         let ack = Ack::Batch(batch.context);
@@ -162,6 +174,10 @@ impl Tcp {
             Ok(page) => page,
             Err(error) => return settle(ticket, Err(error.into())),
         };
+        let worlds = self.shared.worlds_of(page.contexts());
+        if !worlds.is_empty() {
+            return Step::Await(Box::pin(Arc::clone(self).page_of_worlds(ticket, page, worlds)));
+        }
         let bytes = page.bytes().min(limits.page_bytes_max);
         let req_id = ticket.req_id;
         if bytes < LARGE_FROM_BYTES {
@@ -169,6 +185,25 @@ impl Tcp {
         }
         let tcp = Arc::clone(self);
         self.read_large(ticket, bytes, move || page.encode(tcp.store(), &tcp.shared.policy.limits, req_id))
+    }
+
+    /// A page with turns of worlds: read past their ledgers, which leaves a line in each.
+    async fn page_of_worlds(
+        self: Arc<Self>,
+        mut ticket: Ticket,
+        page: Page,
+        worlds: Vec<Arc<Room>>,
+    ) -> (Ticket, Owed) {
+        let made = async {
+            self.shared.note_raw_read(&worlds, "turns").await?;
+            let bytes = page.bytes().min(self.shared.policy.limits.page_bytes_max);
+            ticket.room = Some(self.shared.memory.take(bytes).await?);
+            let (tcp, req_id) = (Arc::clone(&self), ticket.req_id);
+            let encode = move || Ok(page.encode(tcp.store(), &tcp.shared.policy.limits, req_id)?);
+            self.shared.blocking(encode).await
+        };
+        let settled = made.await.map_or_else(Settled::Failure, Settled::Encoded);
+        (ticket, Owed::Settled(settled))
     }
 
     fn blob(self: &Arc<Self>, ticket: Ticket, hash: BlobHash) -> Step {

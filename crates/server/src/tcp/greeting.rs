@@ -12,14 +12,16 @@ const VERSION: u16 = 1;
 /// A first frame is at most this long where a token is needed: nobody has shown one yet.
 pub(super) const GREETING_BYTES_MAX: usize = 64 << 10;
 
+/// A token that is sent counts, also where none is needed.
+const NOT_THE_OWNERS: &str = "the token is not the owner's: persons reach their world over HTTP and /mcp";
+
 /// Answers a HELLO, if it may come in.
 pub(super) fn welcome(auth: &Auth, session_id: u64, hello: Option<&Hello>) -> Result<Welcome, ApiError> {
-    if let Auth::Token(token) = auth {
-        match hello.and_then(sent_token) {
-            Some(sent) if token.matches(sent.as_bytes()) => {}
-            Some(_) => return Err(ApiError::new(ErrorCode::Unauthorized, "the token is wrong")),
-            None => return Err(no_token()),
-        }
+    match hello.and_then(sent_token) {
+        Some(sent) if auth.is_owner(sent.as_bytes()) => {}
+        Some(_) => return Err(ApiError::new(ErrorCode::Unauthorized, NOT_THE_OWNERS)),
+        None if auth.is_off() => {}
+        None => return Err(no_token()),
     }
     if hello.is_some_and(|hello| !hello.meta.is_empty() && object(hello).is_none()) {
         return Err(ApiError::bad_request("meta_json is not a JSON object"));
@@ -69,15 +71,25 @@ mod tests {
     }
 
     #[test]
+    fn a_token_that_is_sent_counts_also_where_none_is_needed() {
+        let check = |auth: Auth, meta, expect| {
+            assert_eq!(welcome(&auth, 1, Some(&hello(1, meta))).is_ok(), expect, "{meta}");
+        };
+        check(Auth::Off(None), r#"{"token":"x"}"#, false);
+        check(Auth::Off(Some(Token::new("secret"))), r#"{"token":"x"}"#, false);
+        check(Auth::Off(Some(Token::new("secret"))), r#"{"token":"secret"}"#, true);
+    }
+
+    #[test]
     fn meta_is_an_object_or_nothing_also_where_no_token_is_needed() {
         let check = |meta, expect: bool| {
-            let welcome = welcome(&Auth::Off, 1, Some(&hello(1, meta))).map(drop);
+            let welcome = welcome(&Auth::Off(None), 1, Some(&hello(1, meta))).map(drop);
             assert_eq!(
                 welcome.map_err(|error| error.code),
                 if expect { Ok(()) } else { Err(ErrorCode::BadRequest) }
             );
         };
-        for good in ["", "{}", r#"{"token":"x"}"#, r#"{"token":1}"#] {
+        for good in ["", "{}", r#"{"other":"x"}"#, r#"{"token":1}"#] {
             check(good, true);
         }
         for bad in ["{", "[]", "null", "1", "{}{}", "\0"] {
@@ -88,7 +100,7 @@ mod tests {
     #[test]
     fn the_lower_version_is_spoken() {
         let check = |hello: Option<Hello>, expect| {
-            assert_eq!(welcome(&Auth::Off, 7, hello.as_ref()).unwrap().version, expect);
+            assert_eq!(welcome(&Auth::Off(None), 7, hello.as_ref()).unwrap().version, expect);
         };
         check(None, 1);
         check(Some(hello(1, "")), 1);

@@ -5,7 +5,7 @@
 
 use bytes::BytesMut;
 use turnkeep_store::{Payload, ReadError, Store, Turn};
-use turnkeep_types::{BlobHash, Compression, Limits};
+use turnkeep_types::{BlobHash, Compression, ContextId, Limits};
 use turnkeep_wire::MsgType;
 use turnkeep_wire::message::{
     GetBefore, GetLast, GetRange, ItemExtra, ItemRef, PageWriter, ReadOptions, encode_blob,
@@ -47,6 +47,11 @@ impl Page {
     pub(super) fn range(store: &Store, limits: &Limits, get: &GetRange) -> Result<Self, ReadError> {
         let turns = store.range(get.context, get.start_depth, clamp(get.limit, limits))?;
         Ok(Self { msg_type: MsgType::GetRangeByDepth, turns, options: get.options, keep: Keep::Oldest })
+    }
+
+    /// Where its turns were written.
+    pub(super) fn contexts(&self) -> impl Iterator<Item = ContextId> + '_ {
+        self.turns.iter().map(|turn| turn.context)
     }
 
     /// About how many bytes the page will have before it is cut.

@@ -19,7 +19,7 @@ use turnkeep_types::{ManualClock, Timestamp};
 
 /// What the store's clock shows.
 pub(crate) const NOW: &str = "2025-12-19T20:00:00.123Z";
-const NOW_MS: u64 = 1_766_174_400_123;
+pub(crate) const NOW_MS: u64 = 1_766_174_400_123;
 
 /// The type of most payloads here, and the bundle that publishes it.
 pub(crate) const MESSAGE: &str = "com.example.Message";
@@ -47,6 +47,7 @@ pub(crate) struct Server {
     running: Running,
     pub(crate) store: Store,
     pub(crate) addr: SocketAddr,
+    pub(crate) clock: Arc<ManualClock>,
 }
 
 impl Server {
@@ -72,8 +73,8 @@ impl Server {
             ..ServerConfig::default()
         };
         change(&mut config);
-        let running = serve(config, store.clone(), clock).await.unwrap();
-        Self { addr: running.http_addr(), running, store }
+        let running = serve(config, store.clone(), clock.clone()).await.unwrap();
+        Self { addr: running.http_addr(), running, store, clock }
     }
 
     /// A server that knows the message type.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use turnkeep_types::broker::{Deliver, Inject, Paste, Reason, Refusal};
+use turnkeep_types::broker::{Deliver, Inject, Paste, Reason, Refusal, ends_paste};
 
 use super::effect::{Delivery, Effect};
 use super::ring::{HeldTurn, KeptTurn};
@@ -66,7 +66,7 @@ impl Broker {
         let turn = self.relayed()?;
         let to = owner.ok_or(Reason::SessionDisconnected)?;
         let content = bytes_of(turn, paste.raw)?;
-        if paste.bracketed && ends_paste(&content) {
+        if (paste.bracketed || self.table.frames_pastes(&paste.session)) && ends_paste(&content) {
             let detail = "the content holds the end of a bracketed paste: what follows it would be typed";
             return Err(Refusal::new(Reason::UnsafeContent, detail));
         }
@@ -98,10 +98,4 @@ fn file_path(path: String) -> Result<PathBuf, Refusal> {
         return Ok(path.into());
     }
     Err(Refusal::new(Reason::BadPath, "the path of a file is absolute"))
-}
-
-/// Whether a terminal would take some of these bytes for the end of a bracketed paste.
-fn ends_paste(content: &[u8]) -> bool {
-    let holds = |end: &[u8]| content.windows(end.len()).any(|window| window == end);
-    holds(b"\x1b[201~") || holds(b"\x9b201~")
 }

@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use turnkeep_types::Timestamp;
-use turnkeep_types::broker::{AgentState, Reason, Refusal, Register, SessionId, SessionInfo, StateChange};
+use turnkeep_types::broker::{
+    AgentState, NAME_BYTES_MAX, Reason, Refusal, Register, SessionId, SessionInfo, StateChange,
+};
 
 use super::effect::ConnId;
 use super::ring::{Label, Ring};
-
-/// A name, a preset, a signal: what a table of sessions shows.
-const NAME_BYTES_MAX: usize = 256;
 
 /// A registered session, or one that has gone and lingers.
 #[derive(Debug)]
@@ -25,6 +24,8 @@ pub(super) struct Session {
     pub(super) since: Timestamp,
     /// Whether the wrapper was told to let others watch.
     pub(super) shared: bool,
+    /// Whether the wrapper frames every paste.
+    pub(super) bracketed: bool,
     /// Who watches.
     pub(super) watchers: BTreeSet<ConnId>,
     state: Option<AgentState>,
@@ -43,6 +44,7 @@ impl Session {
             last_seq: 0,
             since: now,
             shared: false,
+            bracketed: false,
             watchers: BTreeSet::new(),
             state: None,
             signal: None,
@@ -58,6 +60,7 @@ impl Session {
         self.owner = Some(conn);
         self.since = now;
         self.shared = register.shared;
+        self.bracketed = register.bracketed;
         self.state = None;
         self.signal = None;
         self.pid = register.pid;

@@ -38,6 +38,11 @@ impl Table {
         self.sessions.get(session).map(|session| session.owner)
     }
 
+    /// Whether a session's wrapper frames every paste.
+    pub(super) fn frames_pastes(&self, session: &str) -> bool {
+        self.sessions.get(session).is_some_and(|session| session.bracketed)
+    }
+
     pub(super) fn ring(&self, session: &str) -> Result<&Ring, Refusal> {
         let session = self.sessions.get(session).ok_or(Reason::SessionNotFound)?;
         Ok(&session.ring)

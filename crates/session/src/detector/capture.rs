@@ -200,15 +200,18 @@ impl Capture {
 }
 
 impl Echo {
-    /// Removes it from the content that begins at `start`. A line is looked for where a line begins.
+    /// Removes it from the content that begins at `start`. A line is looked for where a line begins; `^C`
+    /// comes at once, or behind what was on its way, and then the line ends.
     fn remove(&self, content: &mut Vec<u8>, start: usize) {
         let from = self.behind.saturating_sub(start);
         let until = content.len().min(from.saturating_add(ECHO_WINDOW_BYTES));
         let Some(window) = content.get(from..until) else { return };
         let is_line = self.bytes.ends_with(b"\n");
-        let begins = |at: usize| at == 0 || window.get(at - 1) == Some(&b'\n');
+        let begins = |at: usize| window.get(at - 1) == Some(&b'\n');
+        let ends = |at: usize| matches!(window.get(at + self.bytes.len()), Some(b'\r' | b'\n' | 0x1b) | None);
+        let is_there = |at: usize| at == 0 || if is_line { begins(at) } else { ends(at) };
         let mut places = window.windows(self.bytes.len()).enumerate();
-        if let Some((at, _)) = places.find(|(at, found)| *found == self.bytes && (!is_line || begins(*at))) {
+        if let Some((at, _)) = places.find(|(at, found)| *found == self.bytes && is_there(*at)) {
             content.drain(from + at..from + at + self.bytes.len());
         }
     }

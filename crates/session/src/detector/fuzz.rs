@@ -4,11 +4,15 @@
 //! many bytes. What is missing at the end is simply not there.
 
 use super::{Detector, Event, Happening, Presets, Profile, Size, TtyMode, presets};
+use crate::screen::Mirror;
 use std::sync::OnceLock;
 use std::time::Duration;
 
 /// What a detector may hold for so little input, and more than that is a leak.
 const HELD_BYTES_MAX: usize = 1024 * 1024;
+
+/// What two screens of 20 by 6 may take with a look of its own in every cell, and half a string behind.
+const REPAINT_BYTES_MAX: usize = 32 * 1024;
 
 /// How often a detector may want to be woken when nothing happens any more.
 const WAKES_MAX: usize = 32;
@@ -31,6 +35,25 @@ pub fn play_any(bytes: &[u8]) {
     let Some(profile) = profiles().get(usize::from(*first) % profiles().len()) else { return };
     let whole = play(profile.clone(), script, usize::MAX);
     assert!(whole == play(profile.clone(), script, 1), "cutting the bytes changed the turns");
+    mirror(script);
+}
+
+/// Shows any bytes on a shared terminal: no panic, and a repaint as large as its window at most.
+fn mirror(script: &[u8]) {
+    let size = Size { cols: 20, rows: 6 };
+    let mut mirror = Mirror::new(size);
+    for (at, part) in script.chunks(64).enumerate() {
+        mirror.feed(part);
+        if at % 4 == 3 {
+            let side = u16::from(part.first().copied().unwrap_or_default() % 32);
+            mirror.resize(Size { cols: side, rows: side / 2 });
+        }
+    }
+    mirror.resize(size);
+    let repaint = mirror.repaint();
+    assert!(repaint.len() <= REPAINT_BYTES_MAX, "{} bytes of repaint", repaint.len());
+    let mut other = Mirror::new(size);
+    other.feed(&repaint);
 }
 
 fn play(profile: Profile, script: &[u8], piece: usize) -> Vec<Happening> {

@@ -207,14 +207,17 @@ impl Keys {
         self.state = match byte {
             0x07 | 0x18 | 0x1a => State::Ground,
             0x1b => State::StringEscape,
-            // No answer of a terminal holds the end of a line: this was Alt, and a line.
-            b'\r' | b'\n' => {
-                self.state = State::Ground;
-                return self.ground(byte);
-            }
+            // No answer of a terminal holds the end of a line, and none begins with Ctrl-C: this was Alt.
+            b'\r' | b'\n' => return self.key_after_all(byte),
+            0x03 if self.state == State::StringStart => return self.key_after_all(byte),
             _ => State::String,
         };
         None
+    }
+
+    fn key_after_all(&mut self, byte: u8) -> Option<Key> {
+        self.state = State::Ground;
+        self.ground(byte)
     }
 
     fn string_escape(&mut self, byte: u8) -> Option<Key> {

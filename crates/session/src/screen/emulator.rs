@@ -107,10 +107,12 @@ impl Screen {
     /// Changes the size of the window.
     pub fn resize(&mut self, size: Size) {
         let (rows, cols) = sides(size);
+        let before = self.size;
         self.parser.set_size(rows, cols);
-        // Rows that a lower window pushed out are read in pages of its own height.
-        self.size = Size { cols: cols.get(), rows: rows.get() };
+        // Rows that this pushed out are read in pages of the new height, and still have their old width.
+        self.size = Size { cols: cols.get().max(before.cols), rows: rows.get() };
         self.collect();
+        self.size = Size { cols: cols.get(), rows: rows.get() };
         self.resizes += 1;
     }
 

@@ -354,6 +354,19 @@ fn after_a_resize_rows_that_left_stay_and_the_rest_is_the_new_frame() {
     check(&program, "1\n2\na b\nc d\ne f\ng h", false);
 }
 
+#[test]
+fn a_window_that_shrinks_below_half_pushes_every_row_up() {
+    let mut program = Program { screen: Screen::new(Size { cols: 20, rows: 40 }), ..main_screen(&rules()) };
+    program.write(b"==\r\n");
+    program.begin();
+    let rows: Vec<String> = (1..=30).map(|n| format!("{} {n}\r\n", if n == 1 { "*" } else { " " })).collect();
+    program.write(rows.concat().as_bytes());
+    program.screen.resize(Size { cols: 10, rows: 10 });
+    program.write(b"==");
+    let expect: Vec<String> = (1..=30).map(|n| n.to_string()).collect();
+    check(&program, &expect.join("\n"), false);
+}
+
 /// A program on the main screen: rows go by, nothing is repainted.
 fn main_screen(rules: &TextRules) -> Program {
     Program { screen: Screen::new(SIZE), gatherer: Gatherer::new(rules).unwrap() }

@@ -154,3 +154,20 @@ fn the_states_of_a_session_are_told() {
     let play = asked().submit("a").print("1\r\n> ").rest();
     assert_eq!(play.states(GENERIC), [State::Ready, State::Working, State::Ready]);
 }
+
+#[test]
+fn a_line_that_a_running_program_took_is_no_submit_of_the_next_turn() {
+    let play = Play::new().raw().print("$ ").rest().submit("read x; echo got").canonical().rest();
+    let play = play.submit("hello").print("got\r\n").raw().print("$ ").rest();
+    assert_eq!(play.states("bash").last(), Some(&State::Ready));
+    let listed = play.keys("\t\t").print("\r\na b\r\n$ ").rest();
+    assert_eq!(listed.turns("bash").len(), 1, "a list of completions is no turn");
+}
+
+#[test]
+fn a_line_typed_ahead_that_the_line_editor_shows_is_the_next_turn() {
+    let play = Play::new().raw().print("$ ").rest().submit("sleep 1; echo one").canonical().rest();
+    let play = play.submit("echo two").print("one\r\n").raw().print("$ ").wait(30).print("echo two\r\n");
+    let turns = play.canonical().print("two\r\n").raw().print("$ ").rest().turns("bash");
+    assert!(turns.last().is_some_and(|turn| turn.text.ends_with("two")), "{turns:?}");
+}

@@ -35,7 +35,7 @@ fn turn_content_is_captured_as_raw_bytes_with_ansi_sequences_preserved() {
 
 #[test]
 fn echoed_user_input_is_excluded_from_turn_content() {
-    let echoes: [(&str, Play); 6] = [
+    let echoes: [(&str, Play); 10] = [
         ("live", asked().submit("say it").print("it\r\n> ")),
         ("late", asked().keys("say it\r").print("say it\r\nit\r\n> ")),
         ("raced", asked().keys("say it\r").print("say").wait(5).print(" it\r\nit\r\n> ")),
@@ -44,6 +44,21 @@ fn echoed_user_input_is_excluded_from_turn_content() {
             asked().keys("say it").print("say it").keys("\r").print("\r> say it\x1b[K\r\nit\r\n> "),
         ),
         ("corrected", asked().keys("sayx\x7f it\r").print("say it\r\nit\r\n> ")),
+        (
+            "in a burst after a pause",
+            asked().keys("s").print("s").rest().keys("ay it\r").print("ay it\r\nit\r\n> "),
+        ),
+        ("corrected and shown so", asked().keys("sayx\x7f it\r").print("sayx\x08 \x08 it\r\nit\r\n> ")),
+        (
+            "repainted after a pause",
+            asked()
+                .keys("sa")
+                .print("sa")
+                .rest()
+                .keys("y it\r")
+                .print("\r\x1b[K> \x1b[1msay it\x1b[m\r\nit\r\n> "),
+        ),
+        ("two lines in a burst", asked().keys("one\rsay it\r").print("one\r\nsay it\r\nit\r\n> ")),
         ("pasted", asked().keys("\x1b[200~say\nit\x1b[201~\r").print("say\r\nit\r\nit\r\n> ")),
     ];
     for (name, play) in echoes {
@@ -145,6 +160,36 @@ fn content_beyond_the_limit_is_cut_at_its_head_and_says_so() {
 fn a_turn_says_which_pattern_the_session_was_started_with_by_its_profile() {
     assert_eq!(Profile::from_pattern("^x> $").unwrap().pattern(), "^x> $");
     assert_eq!(presets().get("sqlite3").unwrap().pattern(), "^sqlite> $");
+}
+
+#[test]
+fn keys_that_a_pager_took_are_no_part_of_the_next_input() {
+    let play = Play::new().raw().print("$ ").rest().submit("less f").canonical();
+    let play = play.print("\x1b[?1049hpage\r\n(END)").rest().keys("q").print("\r\x1b[K\x1b[?1049lshown\r\n");
+    let play = play.raw().print("$ ").rest().keys("echo 3\r").print("echo 3\r\n").canonical();
+    let turns = play.print("3\r\n").raw().print("$ ").rest().turns("bash");
+    assert_eq!(turns.len(), 2, "{turns:?}");
+    assert_eq!(turns[1].content, b"3\r\n");
+}
+
+#[test]
+fn a_paste_of_several_lines_that_the_line_editor_paints_again_is_echo() {
+    let prompt = "\x1b[?2004h$ ";
+    let play = Play::new().raw().print(prompt).rest().submit("true").canonical().print("\x1b[?2004l\rok\r\n");
+    let play = play.raw().print(prompt).rest().keys("\x1b[200~echo p1\necho p2\x1b[201~");
+    let play = play.print("\x1b[7mecho p1\r\n\recho p2\x1b[27m").rest().keys("\r");
+    let play =
+        play.print("\x1b[A\r$ echo p1\r\n\recho p2\r\n").canonical().print("\x1b[?2004l\rp1\r\np2\r\n");
+    let turns = play.raw().print(prompt).rest().turns("bash");
+    assert_eq!(turns.len(), 2, "{turns:?}");
+    assert_eq!(turns[1].text, "p1\np2");
+}
+
+#[test]
+fn the_programs_own_caret_c_after_an_interrupt_stays() {
+    let play = asked().submit("run").print("a\r\n").keys("\x03").wait(300);
+    let play = play.print("the key ^C was pressed\r\n> ").rest();
+    assert_eq!(content(&play, GENERIC), b"a\r\nthe key ^C was pressed\r\n");
 }
 
 /// The contents with a pattern of the user's own.

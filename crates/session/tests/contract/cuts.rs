@@ -25,8 +25,13 @@ fn sessions() -> Vec<(&'static str, Play)> {
         .print(marks)
         .rest();
     let claude = Play::new().print("❯ \r\n\x1b]0;✳ C\x07").rest().keys("q\r").wait(9);
-    let claude = claude.print("\x1b]0;◐ C\x1b\\\x1b[?2026h\x1b[H\x1b[2J❯ q\r\n● Hi\r\n\x1b[?2026l").wait(300);
-    let claude = claude.keys("\x1b[200~\x1b\x03\x1b[201~").print("\x1b]0;✳ C\x07● more 漢字\r\n❯ ").rest();
+    let claude = claude
+        .print("\x1b]0;◐ C\x1b\\\x1b[?2026h\x1b[H\x1b[2J❯ q\r\n\x1b[37m●\x1b[m Hi\r\n\x1b[?2026l")
+        .wait(300);
+    let claude = claude
+        .keys("\x1b[200~\x1b\x03\x1b[201~")
+        .print("\x1b]0;✳ C\x07\x1b[37m●\x1b[m more 漢字\r\n❯ ")
+        .rest();
     vec![("generic", generic), ("bash", bash), ("bash", marks), ("claude", claude)]
 }
 

@@ -53,9 +53,7 @@ fn what_is_no_key_press_of_ctrl_c_does_not_interrupt() {
 
 #[test]
 fn enter_submits_in_each_of_its_forms() {
-    for keys in
-        ["\r", "\x1b[13u", "\x1b[13;1u", "\x1b[27;1;13~", "\x1b[13;129u", "\x1b[57414u", "\x1bOM", "\n"]
-    {
+    for keys in ["\r", "\x1b[13u", "\x1b[13;1u", "\x1b[27;1;13~", "\x1b[13;129u", "\x1b[57414u", "\n"] {
         assert!(submits(keys), "{keys:?}");
     }
 }
@@ -77,6 +75,23 @@ fn what_is_no_plain_enter_does_not_submit() {
 #[test]
 fn a_paste_followed_at_once_by_enter_submits() {
     assert!(submits("\x1b[200~a\nb\x1b[201~\r"));
+}
+
+#[test]
+fn alt_and_a_key_that_could_begin_a_string_swallow_nothing() {
+    for alt in ["\x1b_", "\x1b]", "\x1bP", "\x1bX", "\x1b^"] {
+        let later = asked().keys("x").print("x").keys(alt).rest().keys("\r").print("\r\nanswer\r\n> ").rest();
+        assert_eq!(later.turns(GENERIC).len(), 1, "{alt:?}, then Enter");
+        let at_once = asked().keys("x").print("x").keys(&format!("{alt}\r")).print("\r\nanswer\r\n> ").rest();
+        assert_eq!(at_once.turns(GENERIC).len(), 1, "{alt:?} and Enter at once");
+        let half = asked().keys("x").print("x").keys(&format!("{alt}half")).rest().rest().keys("\r");
+        assert_eq!(
+            half.print("\r\nanswer\r\n> ").rest().turns(GENERIC).len(),
+            1,
+            "{alt:?} and half a string"
+        );
+    }
+    assert!(submits("\x1bOM"), "Enter of the keypad");
 }
 
 #[test]

@@ -26,12 +26,15 @@ fn patterns_containing_literal_newlines_must_be_rejected_at_configuration_time_w
         ("é>\n", "column 3)\n    é>⏎\n      ^"),
         (r"ready\n> ", "column 6)\n    ready\\n> \n         ^"),
         ("\r", "column 1)\n    ⏎\n    ^"),
+        (r"a\x0ab", "column 2)\n    a\\x0ab\n     ^"),
+        (r"a\x{a}", "column 2)\n    a\\x{a}\n     ^"),
+        (r"\u000A", "column 1)\n    \\u000A\n    ^"),
     ] {
         let error = Profile::from_pattern(pattern).unwrap_err();
         assert!(matches!(error, PatternError::Newline { .. }), "{pattern:?}");
         assert!(error.to_string().ends_with(shown), "{error}");
     }
-    for fine in [r"[^\n]> ", r"\\n> ", "> "] {
+    for fine in [r"[^\n]> ", r"\\n> ", "> ", r"\x3e", r"\u00e9", r"\\x0a"] {
         assert!(Profile::from_pattern(fine).is_ok(), "{fine}");
     }
 }
@@ -151,6 +154,35 @@ fn the_unfinished_last_line_counts_only_when_the_output_rests() {
         .print("quote\r\nb\r\n> ")
         .rest();
     assert_eq!(rested.turns(GENERIC)[0].text, "a");
+}
+
+#[test]
+fn rows_of_the_alternate_screen_are_no_part_of_the_line_around_it() {
+    let asked = || Play::new().print("> ").rest().submit("less");
+    let pager = "\x1b[?1049hpage\r\n(END)";
+    for (name, left, expect) in [
+        ("an unfinished row", "\x1b[?1049l", 1),
+        ("an erased row", "\r\x1b[K\x1b[?1049l", 1),
+        ("a row that looks like a prompt", "\r\n> \x1b[?1049ltail", 0),
+    ] {
+        let play = asked().print(pager).rest().print(left);
+        let play = if expect == 1 { play.print("> ") } else { play };
+        assert_eq!(play.rest().turns(GENERIC).len(), expect, "{name}");
+    }
+}
+
+#[test]
+fn a_prompt_that_is_painted_over_something_is_the_one_that_is_seen() {
+    for (name, painted) in [
+        ("over a progress line", "10%\r\x1b[K"),
+        ("after a mark that is wiped", "\x1b[7m%\x1b[m      \r \r\r\x1b[J"),
+        ("by a column", "wait\x1b[1G\x1b[2K"),
+        ("by backspaces", "ab\x08\x08"),
+    ] {
+        let prompt = format!("{painted}db> ");
+        let play = Play::new().print(&prompt).rest().submit("hi").print("hello\r\n").print(&prompt).rest();
+        assert_eq!(with_pattern(&play, "^db> $"), ["hello"], "{name}");
+    }
 }
 
 #[test]

@@ -26,15 +26,25 @@ fn working() -> Play {
     claude().keys("hi\r").wait(20).print(&screen(&["❯ hi"], WORKS)).print(BUSY).rest()
 }
 
+/// A message of the assistant, whose bullet has a colour.
+const HELLO: &str = "\x1b[37m●\x1b[m Hello.";
+
 fn answer() -> String {
-    screen(&["❯ hi", "", "\x1b[32m●\x1b[m Hello."], RESTS)
+    screen(&["❯ hi", "", HELLO], RESTS)
+}
+
+#[test]
+fn a_turn_in_which_nothing_was_said_is_not_produced() {
+    let silent = working().print(&screen(&["❯ hi"], RESTS)).print(IDLE).rest();
+    assert_eq!(silent.turns("claude"), []);
+    assert_eq!(silent.states("claude").last(), Some(&State::Ready));
 }
 
 #[test]
 fn a_title_that_says_ready_ends_the_turn() {
     let turns = working().print(&answer()).print(IDLE).rest().turns("claude");
     assert_eq!(turns.len(), 1);
-    assert_eq!(turns[0].signal, Signal::Title);
+    assert_eq!((turns[0].signal, turns[0].text.as_str()), (Signal::Title, "Hello."));
 }
 
 #[test]
@@ -62,11 +72,11 @@ fn a_submit_that_was_none_does_not_hide_the_next() {
 #[test]
 fn a_ready_signal_waits_for_the_busy_sign_to_leave_the_screen_but_not_for_ever() {
     let lagging = working().print(IDLE).wait(200).print(&answer()).rest().turns("claude");
-    assert_eq!(lagging.len(), 1);
-    let submit_to_sign_gone = std::time::Duration::from_millis(1220);
-    assert!(lagging[0].end >= lagging[0].start + submit_to_sign_gone, "{:?}", lagging[0].end);
+    let until_the_sign_left = std::time::Duration::from_millis(1220);
+    assert!(lagging[0].end >= lagging[0].start + until_the_sign_left, "the busy sign was still there");
     assert_eq!(lagging[0].text, "Hello.");
-    let waited = working().print(IDLE).rest().turns("claude");
+    let said = screen(&["❯ hi", "", HELLO], WORKS);
+    let waited = working().print(&said).print(IDLE).rest().turns("claude");
     assert_eq!(waited.len(), 1, "at most 500 ms after the signal");
 }
 
@@ -79,15 +89,18 @@ fn an_open_synchronized_update_delays_the_boundary() {
 
 #[test]
 fn a_permission_dialog_is_blocked_inside_its_turn_however_it_is_answered() {
-    let dialog =
-        format!("{HOME}❯ hi\r\n Do you want to proceed?\r\n ❯ 1. Yes\r\n   2. No\r\n\r\n Esc to cancel");
+    let dialog = format!(
+        "{HOME}❯ hi\r\n\r\n{HELLO}\r\n\r\n{}\r\n Do you want to proceed?\r\n ❯ 1. Yes\r\n   2. No\r\n\r\n Esc to cancel",
+        "─".repeat(40)
+    );
     let asked = working().print(&dialog).print(IDLE).rest();
     assert_eq!(asked.turns("claude"), []);
     assert_eq!(asked.states("claude").last(), Some(&State::Blocked));
     let yes = asked.clone().keys("\r").print(&screen(&["❯ hi"], WORKS)).print(BUSY).rest();
     assert_eq!(yes.turns("claude"), []);
     assert_eq!(yes.print(&answer()).print(IDLE).rest().turns("claude").len(), 1);
-    let interrupted = screen(&["❯ hi", "  ⎿  Interrupted · What should Claude do instead?"], RESTS);
+    let interrupted =
+        screen(&["❯ hi", "", HELLO, "  ⎿  Interrupted · What should Claude do instead?"], RESTS);
     let no = asked.clone().keys("\x1b[B\r").wait(30).print(&interrupted).rest().turns("claude");
     assert_eq!((no.len(), no[0].interrupted), (1, false), "the choice No is no interruption");
     let esc = asked.keys("\x1b").wait(30).print(&interrupted).rest().turns("claude");
@@ -98,7 +111,7 @@ fn a_permission_dialog_is_blocked_inside_its_turn_however_it_is_answered() {
 fn esc_interrupts_only_where_the_program_confirms_it() {
     let unconfirmed = working().keys("\x1b").rest().print(&answer()).print(IDLE).rest().turns("claude");
     assert!(!unconfirmed[0].interrupted);
-    let rows = ["❯ hi", "● Hel", "  ⎿  Interrupted · What should Claude do instead?"];
+    let rows = ["❯ hi", HELLO, "  ⎿  Interrupted · What should Claude do instead?"];
     let confirmed =
         working().keys("\x1b").wait(10).print(&screen(&rows, RESTS)).print(IDLE).rest().turns("claude");
     assert!(confirmed[0].interrupted);
@@ -111,7 +124,7 @@ fn esc_interrupts_only_where_the_program_confirms_it() {
 fn status_is_trusted_over_the_title_and_idle_confirms_an_interruption() {
     let codex =
         || Play::new().print("\x1b]7501;state=idle:app=codex\x1b\\\x1b]0;demo\x07").rest().keys("hi\r");
-    let working = || codex().print("\x1b]7501;state=working:app=codex\x1b\\").rest();
+    let working = || codex().print("\x1b]7501;state=working:app=codex\x1b\\\x1b[2m•\x1b[m Hello.\r\n").rest();
     let titled = working().print("\x1b]0;demo\x07").rest();
     assert_eq!(titled.turns("codex"), [], "the title alone ends nothing");
     let done = working().print("\x1b]7501;state=done:app=codex\x1b\\").rest().turns("codex");
@@ -126,7 +139,7 @@ fn status_is_trusted_over_the_title_and_idle_confirms_an_interruption() {
 
 #[test]
 fn a_queued_prompt_after_a_short_ready_state_is_a_turn_of_its_own() {
-    let status = |state: &str| format!("\x1b]7501;state={state}:app=x\x1b\\");
+    let status = |state: &str| format!("\x1b[2m•\x1b[m {state}.\r\n\x1b]7501;state={state}:app=x\x1b\\");
     let play = Play::new().print(&status("idle")).rest().keys("one\r").print(&status("working")).rest();
     let play = play.keys("two\r").rest().print(&status("done")).wait(3).print(&status("working")).rest();
     assert_eq!(play.turns("codex").len(), 1);
@@ -135,7 +148,7 @@ fn a_queued_prompt_after_a_short_ready_state_is_a_turn_of_its_own() {
 
 #[test]
 fn a_prompt_that_the_program_took_into_the_running_turn_makes_no_second_one() {
-    let status = |state: &str| format!("\x1b]7501;state={state}:app=x\x1b\\");
+    let status = |state: &str| format!("\x1b[2m•\x1b[m {state}.\r\n\x1b]7501;state={state}:app=x\x1b\\");
     let play = Play::new().print(&status("idle")).rest().keys("one\r").print(&status("working")).rest();
     let play = play.keys("two\r").rest().print(&status("done")).rest();
     assert_eq!(play.turns("codex").len(), 1);

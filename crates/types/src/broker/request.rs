@@ -102,6 +102,8 @@ pub struct Register {
     pub child_pid: Option<u32>,
     /// Whether the terminal may be watched.
     pub shared: bool,
+    /// Whether every paste is framed, so that content that could leave its frame is refused.
+    pub bracketed: bool,
 }
 
 /// A completed turn, as its wrapper found it.

@@ -77,6 +77,7 @@ fn register(fields: &Fields<'_>) -> Result<Register, BadField> {
         preset: fields.text("preset")?,
         child_pid: fields.small("child_pid")?,
         shared: fields.flag("shared")?,
+        bracketed: fields.flag("bracketed")?,
     })
 }
 
@@ -224,7 +225,8 @@ fn put_register(register: &Register, map: &mut MapWriter<'_>) {
         .text_if("name", register.name.as_deref())
         .text_if("preset", register.preset.as_deref())
         .number_if("child_pid", register.child_pid.map(u64::from))
-        .flag_if("shared", register.shared);
+        .flag_if("shared", register.shared)
+        .flag_if("bracketed", register.bracketed);
 }
 
 fn put_turn(turn: &CompletedTurn, map: &mut MapWriter<'_>) {

@@ -39,6 +39,7 @@ pub fn sample_requests() -> Vec<(&'static str, Request)> {
         preset: some("claude"),
         child_pid: Some(70_000),
         shared: true,
+        bracketed: true,
     };
     let turn = CompletedTurn {
         session: session(),

@@ -11,6 +11,7 @@ mod error;
 mod event;
 mod fs;
 mod id;
+pub mod ledger;
 mod registry;
 mod scalar;
 mod server;

@@ -14,6 +14,7 @@ mod connect;
 mod engine;
 mod figures;
 mod http;
+mod ledger;
 mod load;
 mod memory;
 mod payload;
@@ -38,8 +39,12 @@ use self::table::Table;
   turnkeep bench                      the whole table, about four minutes
   turnkeep bench --only append64      one row
   turnkeep bench --quick              see that it works; the figures mean nothing
-  turnkeep bench --write docs/performance.md")]
+  turnkeep bench --write docs/performance.md
+  turnkeep bench ledger               search over a ledger: quality, speed and size")]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
+    #[command(subcommand)]
+    other: Option<Other>,
     /// Run everything once and tiny, to see that it works
     #[arg(long)]
     quick: bool,
@@ -64,6 +69,12 @@ pub(crate) struct Args {
     /// Run as a child process of the benchmark, on `--dir`
     #[arg(long, hide = true, value_enum, requires = "dir")]
     child: Option<child::Role>,
+}
+
+/// Measurements with a table of their own.
+#[derive(Debug, Clone, clap::Subcommand)]
+enum Other {
+    Ledger(ledger::Args),
 }
 
 /// What can be measured.
@@ -118,6 +129,9 @@ impl Effort {
 
 /// Runs the benchmark, or the part of a child process.
 pub(crate) fn run(args: &Args, json: bool) -> Result<()> {
+    if let Some(Other::Ledger(args)) = &args.other {
+        return ledger::run(args, json);
+    }
     if let (Some(role), Some(dir)) = (args.child, &args.dir) {
         return child::play(role, dir, args.payload as usize);
     }

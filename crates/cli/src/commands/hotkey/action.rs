@@ -1,7 +1,6 @@
 //! What a key does, and how that is told in one line.
 
 use std::fmt;
-use std::time::Duration;
 
 use anyhow::Result;
 use turnkeep_client::broker::{AsyncConnection, Error};
@@ -10,9 +9,6 @@ use turnkeep_types::broker::{Deliver, Paste, Reason, Role, SessionInfo};
 
 use crate::broker;
 use crate::output::bytes_text;
-
-/// A clipboard or a file may be slow; a person does not wait longer.
-const ANSWER_WITHIN: Duration = Duration::from_secs(15);
 
 /// What a key does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +33,7 @@ impl fmt::Display for Action {
 
 /// Connects to the broker.
 pub(super) async fn connect() -> Result<AsyncConnection> {
-    let opened = AsyncConnection::open(&broker::socket()?, Role::Client, ANSWER_WITHIN).await;
+    let opened = AsyncConnection::open(&broker::socket()?, Role::Client, broker::ANSWER_WITHIN).await;
     opened.map_err(broker::explained)
 }
 

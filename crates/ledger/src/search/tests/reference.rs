@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use super::super::query::{Wanted, Wish};
 use super::super::words::{Role, words};
-use super::super::{NEIGHBOUR, REACH_MILLIS, RERANKED, SESSION, SESSION_STEPS, Window};
+use super::super::{
+    NEIGHBOUR, REACH_MILLIS, RERANKED, RERANKED_SMALL, SESSION, SESSION_STEPS, SMALL, Window,
+};
 
 /// An entry with everything that it owns.
 #[derive(Debug, Clone)]
@@ -44,51 +46,86 @@ impl Bag {
     }
 }
 
-/// The hits among visible entries, by their place among them, with the bits of their scores.
-pub(super) fn search(visible: &[&Owned], asked: &Asked) -> Vec<(usize, u32)> {
-    let wanted = Wanted::of(&asked.text);
-    let passes = |place: &usize| {
-        let entry = visible[*place];
+/// The visible entries of a ledger.
+pub(super) struct Reference<'a> {
+    visible: Vec<&'a Owned>,
+    bags: Vec<Bag>,
+}
+
+/// A query's terms with their weights.
+type Weights<'a> = Vec<(&'a String, f32)>;
+
+impl<'a> Reference<'a> {
+    pub(super) fn new(visible: Vec<&'a Owned>) -> Self {
+        let bags = visible.iter().map(|entry| Bag::of(entry)).collect();
+        Self { visible, bags }
+    }
+
+    /// The hits by their place among the visible entries, with the bits of their scores.
+    pub(super) fn search(&self, asked: &Asked) -> Vec<(usize, u32)> {
+        let wanted = Wanted::of(&asked.text);
+        let passes = |place: &usize| self.passes(*place, asked, &wanted);
+        if wanted.terms.is_empty() {
+            let newest = (0..self.visible.len()).rev().filter(passes);
+            return newest.map(|place| (place, 0)).take(asked.limit).collect();
+        }
+        let weights = weights(&self.bags, &wanted.terms);
+        let own: Vec<f32> = own(&self.bags, &weights);
+        let is_hit = |(_, score): &(usize, f32)| *score > 0.0 || !wanted.phrases.is_empty();
+        let joint = |place: usize| (place, self.joint(place, &own, &weights));
+        let mut hits: Vec<(usize, f32)> =
+            (0..self.visible.len()).filter(passes).map(joint).filter(is_hit).collect();
+        sort(&mut hits);
+        let depth = if self.visible.len() as u64 <= SMALL { RERANKED_SMALL } else { RERANKED };
+        let first = hits.len().min(depth);
+        for (place, score) in &mut hits[..first] {
+            *score += SESSION * self.said_around(*place, &weights);
+        }
+        sort(&mut hits[..first]);
+        hits.into_iter().take(asked.limit).map(|(place, score)| (place, score.to_bits())).collect()
+    }
+
+    fn passes(&self, place: usize, asked: &Asked, wanted: &Wanted<'_>) -> bool {
+        let entry = self.visible[place];
         asked.author.as_ref().is_none_or(|author| *author == entry.author)
             && asked.window.holds(entry.time)
             && wanted.phrases.iter().all(|phrase| entry.text.contains(phrase))
-    };
-    if wanted.terms.is_empty() {
-        return (0..visible.len()).rev().filter(passes).map(|place| (place, 0)).take(asked.limit).collect();
     }
-    let bags: Vec<Bag> = visible.iter().map(|entry| Bag::of(entry)).collect();
-    let weights = weights(&bags, &wanted.terms);
-    let own: Vec<f32> = bags.iter().map(|bag| own(bag, &bags, &weights)).collect();
-    let near = |one: usize, other: usize| visible[one].time.abs_diff(visible[other].time) <= REACH_MILLIS;
-    let before = |place: usize| place.checked_sub(1).filter(|other| near(*other, place));
-    let after = |place: usize| Some(place + 1).filter(|other| *other < visible.len() && near(place, *other));
-    let has = |place: usize, term: &String| bags[place].counts.contains_key(term);
-    let lent = |place: Option<usize>, to: usize| {
-        let Some(from) = place else { return 0.0 };
-        let all = weights.iter().filter(|(term, _)| has(from, term));
-        let lacking = all.clone().filter(|(term, _)| !has(to, term));
-        let (all, lacking) =
-            (all.map(|(_, weight)| weight).sum::<f32>(), lacking.map(|(_, weight)| weight).sum::<f32>());
-        if lacking == 0.0 { 0.0 } else { own[from] * (lacking / all) }
-    };
-    let joint =
-        |place: usize| own[place] + NEIGHBOUR * (lent(before(place), place) + lent(after(place), place));
-    let is_hit = |(_, score): &(usize, f32)| *score > 0.0 || !wanted.phrases.is_empty();
-    let mut hits: Vec<(usize, f32)> =
-        (0..visible.len()).filter(passes).map(|place| (place, joint(place))).filter(is_hit).collect();
-    sort(&mut hits);
-    let first = hits.len().min(RERANKED);
-    for (place, score) in &mut hits[..first] {
-        let mut around = vec![*place];
-        for step in [&before as &dyn Fn(usize) -> Option<usize>, &after] {
-            let steps = std::iter::successors(step(*place), |place| step(*place));
+
+    fn has(&self, place: usize, term: &String) -> bool {
+        self.bags[place].counts.contains_key(term)
+    }
+
+    fn step(&self, place: usize, by: isize) -> Option<usize> {
+        let next = place.checked_add_signed(by).filter(|next| *next < self.visible.len())?;
+        let gap = self.visible[place].time.abs_diff(self.visible[next].time);
+        (gap <= REACH_MILLIS).then_some(next)
+    }
+
+    fn joint(&self, place: usize, own: &[f32], weights: &Weights<'_>) -> f32 {
+        let lent = |by: isize| {
+            let Some(from) = self.step(place, by) else { return 0.0 };
+            let all = weights.iter().filter(|(term, _)| self.has(from, term));
+            let lacking = all.clone().filter(|(term, _)| !self.has(place, term)).map(|(_, weight)| weight);
+            let lacking = lacking.sum::<f32>();
+            if lacking == 0.0 {
+                0.0
+            } else {
+                own[from] * (lacking / all.map(|(_, weight)| weight).sum::<f32>())
+            }
+        };
+        own[place] + NEIGHBOUR * (lent(-1) + lent(1))
+    }
+
+    fn said_around(&self, place: usize, weights: &Weights<'_>) -> f32 {
+        let mut around = vec![place];
+        for by in [-1, 1] {
+            let steps = std::iter::successors(self.step(place, by), |place| self.step(*place, by));
             around.extend(steps.take(SESSION_STEPS));
         }
-        let said = weights.iter().filter(|(term, _)| around.iter().any(|place| has(*place, term)));
-        *score += SESSION * said.map(|(_, weight)| *weight).sum::<f32>();
+        let is_said = |term: &String| around.iter().any(|place| self.has(*place, term));
+        weights.iter().filter(|(term, _)| is_said(term)).map(|(_, weight)| weight).sum()
     }
-    sort(&mut hits[..first]);
-    hits.into_iter().take(asked.limit).map(|(place, score)| (place, score.to_bits())).collect()
 }
 
 fn sort(hits: &mut [(usize, f32)]) {
@@ -96,7 +133,7 @@ fn sort(hits: &mut [(usize, f32)]) {
 }
 
 #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "small counts")]
-fn weights<'a>(bags: &[Bag], terms: &'a [Wish]) -> Vec<(&'a String, f32)> {
+fn weights<'a>(bags: &[Bag], terms: &'a [Wish]) -> Weights<'a> {
     let frequency = |term: &String| bags.iter().filter(|bag| bag.counts.contains_key(term)).count();
     let is_known = |number: usize| frequency(&terms[number].term) > 0;
     let left =
@@ -105,7 +142,6 @@ fn weights<'a>(bags: &[Bag], terms: &'a [Wish]) -> Vec<(&'a String, f32)> {
         left.map(|(place, wish)| (frequency(&wish.term), place, &wish.term)).collect();
     found.sort_unstable();
     found.truncate(32);
-    found.sort_unstable_by_key(|(_, place, _)| *place);
     let weight = |frequency: usize| {
         let (count, frequency) = (bags.len() as f64, frequency as f64);
         (1.0 + (count - frequency + 0.5) / (frequency + 0.5)).ln() as f32
@@ -114,16 +150,19 @@ fn weights<'a>(bags: &[Bag], terms: &'a [Wish]) -> Vec<(&'a String, f32)> {
 }
 
 #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "small counts")]
-fn own(bag: &Bag, bags: &[Bag], weights: &[(&String, f32)]) -> f32 {
+fn own(bags: &[Bag], weights: &Weights<'_>) -> Vec<f32> {
     let total: u64 = bags.iter().map(|bag| u64::from(bag.length)).sum();
     let average = (total as f64 / bags.len() as f64).max(f64::MIN_POSITIVE) as f32;
-    let damping = 0.9_f32 * (1.0 - 0.4 + 0.4 * (bag.length as f32 / average));
-    let mut score = 0.0_f32;
-    for (term, weight) in weights {
-        if let Some(count) = bag.counts.get(*term) {
-            let count = (*count).min(255) as f32;
-            score += weight * (0.9 + 1.0) * (count / (count + damping));
+    let own = |bag: &Bag| {
+        let damping = 0.9_f32 * (1.0 - 0.4 + 0.4 * (bag.length as f32 / average));
+        let mut score = 0.0_f32;
+        for (term, weight) in weights {
+            if let Some(count) = bag.counts.get(*term) {
+                let count = (*count).min(255) as f32;
+                score += weight * (0.9 + 1.0) * (count / (count + damping));
+            }
         }
-    }
-    score
+        score
+    };
+    bags.iter().map(own).collect()
 }

@@ -2,23 +2,9 @@
 //! position is a search of the ledger that ends there, and a checkpoint changes nothing.
 
 use super::super::{ClassId, Document, Index, Query, Scope, Window};
-use super::reference::{Asked, Owned, search};
-
-/// The same numbers for the same seed.
-pub(super) struct Random(pub(super) u64);
-
-impl Random {
-    pub(super) fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((mixed ^ (mixed >> 31)) % end as u64).expect("below a usize")
-    }
-
-    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
-        from[self.below(from.len())]
-    }
-}
+use super::reference::{Asked, Owned, Reference};
+use crate::teamworld::random::Random;
+use crate::teamworld::{Plan, TeamWorld, date_of};
 
 const WORDS: &[&str] = &[
     "refund",
@@ -51,7 +37,7 @@ fn text(random: &mut Random) -> String {
     // Mostly common words, and short texts, so that ties and neighbours matter.
     let rare = if random.below(3) == 0 { WORDS.len() } else { 6 };
     let long = if random.below(40) == 0 { 400 } else { 8 };
-    let words: Vec<&str> = (0..random.below(long)).map(|_| random.pick(&WORDS[..rare])).collect();
+    let words: Vec<&str> = (0..random.below(long)).map(|_| random.word(&WORDS[..rare])).collect();
     words.join(" ")
 }
 
@@ -59,7 +45,7 @@ pub(super) fn ledger(random: &mut Random, classes: usize) -> Vec<Owned> {
     let mut time = 1_800_000_000_000;
     let entry = |random: &mut Random| {
         time += [0, 1000, 60_000, 31 * 60_000][random.below(4)];
-        let author = random.pick(PEOPLE).to_owned();
+        let author = random.word(PEOPLE).to_owned();
         let class = u32::try_from(random.below(classes)).expect("few") * 7;
         let date = format!("2026-11-{:02}", random.below(28));
         Owned { class, label: author.to_lowercase(), author, text: text(random), time, date }
@@ -85,7 +71,7 @@ fn asked(random: &mut Random, ledger: &[Owned]) -> Asked {
         0 => Window { from: time(random), to: time(random) },
         _ => Window::default(),
     };
-    let author = (random.below(3) == 0).then(|| random.pick(&["ANNA", "BEN", "NOBODY"]).to_owned());
+    let author = (random.below(3) == 0).then(|| random.word(&["ANNA", "BEN", "NOBODY"]).to_owned());
     Asked { text: query, author, window, limit: 1 + random.below(20) }
 }
 
@@ -110,7 +96,7 @@ fn texts<'a>(entries: impl IntoIterator<Item = &'a Owned>) -> Vec<&'a str> {
 }
 
 fn check(seed: u64) {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let count = 1 + random.below(6);
     let ledger = ledger(&mut random, count);
     let at = random.below(ledger.len() + 20);
@@ -128,9 +114,10 @@ fn check(seed: u64) {
     // The same entries, but all of one class.
     let merged: Vec<Owned> = visible.iter().map(|entry| Owned { class: 1, ..(*entry).clone() }).collect();
     let one = index(&merged);
+    let reference = Reference::new(visible.clone());
     for _ in 0..12 {
         let asked = asked(&mut random, &ledger);
-        let expect = search(&visible, &asked);
+        let expect = reference.search(&asked);
         let by_place = |hits: Vec<(u32, u32)>| {
             hits.into_iter().map(|(entry, score)| (entry as usize, score)).collect::<Vec<_>>()
         };
@@ -161,4 +148,32 @@ fn check(seed: u64) {
 #[test]
 fn random_ledgers_agree_with_the_reference_and_with_their_twins() {
     (0..400).for_each(check);
+}
+
+/// Large enough for a search to leave most of the work undone.
+#[test]
+fn a_large_world_agrees_with_the_reference() {
+    let world = TeamWorld::new(&Plan { questions: 8, ..Plan::new(9, 40_000) });
+    let owned = |said: &crate::teamworld::Said| Owned {
+        class: said.class,
+        author: world.person_id(said.author),
+        label: world.persons[said.author].clone(),
+        text: said.text.clone(),
+        time: said.time,
+        date: date_of(said.time),
+    };
+    let entries: Vec<Owned> = world.entries.iter().map(owned).collect();
+    let (index, reader) = (world.index(), 3);
+    let classes = world.readable(reader);
+    let sees = |entry: &Owned| classes.contains(&ClassId(entry.class));
+    let places: Vec<u32> =
+        (0..).zip(&entries).filter(|(_, entry)| sees(entry)).map(|(place, _)| place).collect();
+    let reference = Reference::new(places.iter().map(|place| &entries[*place as usize]).collect());
+    for question in &world.questions {
+        let author = question.author.map(|author| world.person_id(author));
+        let asked = Asked { text: question.text.clone(), author, window: question.window, limit: 10 };
+        let expect: Vec<(u32, u32)> =
+            reference.search(&asked).into_iter().map(|(place, score)| (places[place], score)).collect();
+        assert_eq!(hits(&index, &classes, u32::MAX, &asked, &texts(&entries)), expect, "{asked:?}");
+    }
 }

@@ -1,7 +1,8 @@
 //! What a person expects of a search, and what damaged checkpoints do.
 
 use super::super::{CheckpointError, ClassId, Document, Index, Query, Scope, Window, date_words};
-use super::twins::{Random, index, ledger};
+use super::twins::{index, ledger};
+use crate::teamworld::random::Random;
 
 const PUBLIC: ClassId = ClassId(0);
 const SECRET: ClassId = ClassId(9);
@@ -113,6 +114,26 @@ fn phrases_are_exact_bytes() {
 }
 
 #[test]
+fn phrases_may_cut_identifiers_anywhere() {
+    let long = format!("{}142", "x".repeat(80));
+    let world =
+        apart(&["fix PAY-142.", "fix pay-142", "PAY-1421 too", "it's142", "12 1 42", &long, "port 142's"]);
+    for (text, expect) in [
+        ("\"PAY-142\"", &[2, 0][..]),
+        ("\"142\"", &[6, 5, 3, 2, 1, 0]),
+        ("\"Y-14\"", &[2, 0]),
+        ("\"42.\"", &[0]),
+        ("\"x142\"", &[5]),
+        ("\"142's\"", &[6]),
+        ("\"1 4\"", &[4]),
+    ] {
+        let mut found = world.words(text);
+        found.sort_unstable_by(|one, other| other.cmp(one));
+        assert_eq!(found, expect, "{text}");
+    }
+}
+
+#[test]
 fn filters_come_first_and_no_words_mean_newest_first() {
     let world = world(&[
         (PUBLIC, "ANNA", 0, "refund one"),
@@ -148,7 +169,7 @@ fn neighbours_lend_a_part_of_their_score() {
 
 #[test]
 fn damaged_checkpoints_are_refused() {
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     let whole = index(&ledger(&mut random, 4)).encode();
     assert!(Index::decode(&whole).is_ok());
     assert_eq!(Index::decode(b"").err(), Some(CheckpointError::Foreign));
@@ -169,10 +190,10 @@ fn damaged_checkpoints_are_refused() {
 
 #[test]
 fn made_up_checkpoints_never_panic() {
-    let mut random = Random(11);
+    let mut random = Random::new(11);
     let mut read = 0;
     for round in 0..3000_u64 {
-        let mut bytes = index(&ledger(&mut Random(round % 5), 3)).encode();
+        let mut bytes = index(&ledger(&mut Random::new(round % 5), 3)).encode();
         bytes.truncate(bytes.len() - 32);
         for _ in 0..=random.below(3) {
             let at = 12 + random.below(bytes.len() - 12);

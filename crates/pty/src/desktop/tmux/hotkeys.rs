@@ -101,6 +101,11 @@ impl HotkeyProvider for TmuxHotkeys {
         }
     }
 
+    /// The pipe is ours and says nothing of the server.
+    fn look(&mut self) -> Result<(), DesktopError> {
+        self.tmux.run(&["display-message", "-p", ""], b"").map(|_| ())
+    }
+
     fn unregister(&mut self) -> Result<(), DesktopError> {
         while let Some(key) = self.bound.pop() {
             self.tmux.run(&["unbind-key", "-n", &key], b"")?;

@@ -141,3 +141,15 @@ fn a_bracketed_paste_refuses_content_that_would_end_it() {
     let Ok(Effect::Inject { inject, .. }) = bench.effect(bracketed()) else { panic!("refused") };
     assert!(inject.bracketed);
 }
+
+#[test]
+fn a_session_that_frames_every_paste_refuses_content_that_would_end_one() {
+    let mut bench = Bench::new(Settings::default());
+    bench.hello(WRAPPER, Role::Wrapper);
+    let register = Register { session: "s".to_owned(), bracketed: true, ..Register::default() };
+    bench.ask(WRAPPER, Request::Register(register)).unwrap();
+    bench.say("a\x1b[201~b");
+    bench.ask(CLIENT, Request::Capture { session: "s".to_owned() }).unwrap();
+    let paste = Request::Paste(Paste { session: "s".to_owned(), ..Paste::default() });
+    assert_eq!(bench.effect(paste), Err(Reason::UnsafeContent));
+}

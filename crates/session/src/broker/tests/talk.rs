@@ -117,6 +117,7 @@ fn a_list_says_what_each_session_does() {
         preset: Some("claude".to_owned()),
         child_pid: Some(8),
         shared: true,
+        bracketed: false,
     };
     bench.ask(WRAPPER, Request::Register(register)).unwrap();
     let fresh = SessionInfo {

@@ -94,7 +94,7 @@ impl Detector {
     /// Learns the text of the prompt when it stands on a line of its own.
     fn remember_prompt(&mut self) {
         if self.is_stream() && !self.phase.is_open() && self.typed.is_fresh() {
-            self.prompt = strip(self.line.bytes());
+            self.prompt = left_of_cursor(self.line.bytes());
         }
     }
 

@@ -191,7 +191,7 @@ impl Detector {
         let turn = if self.is_stream() {
             self.stream_turn(&open, signal, end)
         } else {
-            Some(self.screen_turn(&open, signal))
+            self.screen_turn(&open, signal)
         };
         self.out.extend(turn.map(|turn| Happening::Turn(Box::new(turn))));
         self.ready = None;
@@ -256,13 +256,14 @@ impl Detector {
         })
     }
 
-    fn screen_turn(&mut self, open: &Open, signal: Signal) -> Turn {
+    /// The turn of a screen; none when nothing was said in it.
+    fn screen_turn(&mut self, open: &Open, signal: Signal) -> Option<Turn> {
         let interrupted = self.was_interrupted(open, signal);
         let ending = if interrupted { Ending::Interrupted } else { Ending::Complete };
         let gathered = self.view.as_mut().map(|view| view.text(ending));
         let (text, incomplete) = gathered.map_or((String::new(), true), |text| (text.text, text.incomplete));
         let raw = self.raw.as_mut().map(|raw| std::mem::replace(raw, Raw::new(raw.bytes_max)));
-        Turn {
+        text.chars().any(|c| !c.is_whitespace()).then(|| Turn {
             content: text.clone().into_bytes(),
             text,
             raw_truncated: raw.as_ref().is_some_and(|raw| raw.truncated),
@@ -273,7 +274,7 @@ impl Detector {
             signal,
             start: open.start,
             end: self.now,
-        }
+        })
     }
 
     /// Ctrl-C always interrupts; Esc where it is the program's key for it and the program confirms.

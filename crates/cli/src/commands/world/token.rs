@@ -1,0 +1,197 @@
+//! A person's tokens, and the line by which an agent gets one.
+
+use anyhow::Result;
+use clap::ValueEnum;
+use serde_json::{Value, json};
+
+use crate::commands::App;
+use crate::failure::Failure;
+use crate::http::{Call, Http};
+use crate::ledger::{entries, path};
+use crate::output::Style;
+use crate::render::turn::{date_text, text_of};
+use crate::session::Session;
+
+/// Mint a token for a person, list a world's tokens, or revoke one
+///
+/// A token opens one world as one person: it reads what that person may see and, with --write, writes in
+/// that person's name. It is shown this once.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  turnkeep world token payments CODER --write --mcp claude     mint one and print the line to paste
+  turnkeep world token payments CODER --expires 2027-01-01T00:00:00Z
+  turnkeep world token payments                                list them
+  turnkeep world token payments --revoke t_0abc…               from now on it opens nothing")]
+pub(crate) struct Args {
+    /// The world
+    world: String,
+    /// The person; without one the world's tokens are listed
+    person: Option<String>,
+    /// The token may write in the person's name
+    #[arg(long, requires = "person")]
+    write: bool,
+    /// When it ends, such as 2027-01-01T00:00:00Z [default: never]
+    #[arg(long, value_name = "TIME", requires = "person")]
+    expires: Option<String>,
+    /// Print the line that connects this program
+    #[arg(long, value_name = "PROGRAM", value_enum, requires = "person")]
+    mcp: Option<Program>,
+    /// Revoke this token
+    #[arg(long, value_name = "ID", conflicts_with = "person")]
+    revoke: Option<String>,
+}
+
+/// A program that speaks the Model Context Protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Program {
+    Claude,
+    Codex,
+    Gemini,
+}
+
+pub(super) async fn run(session: &mut Session, args: &Args, app: &mut App) -> Result<()> {
+    match (&args.person, &args.revoke) {
+        (_, Some(id)) => revoke(&mut session.http, &args.world, id, app).await,
+        (Some(person), None) => mint(session, args, person, app).await,
+        (None, None) => list(&mut session.http, &args.world, app).await,
+    }
+}
+
+async fn mint(session: &mut Session, args: &Args, person: &str, app: &mut App) -> Result<()> {
+    let body = json!({ "person_id": person, "write": args.write, "expires_at": args.expires });
+    let mut token = session.http.json(Call::post(path(&args.world, "/tokens"), &body)).await?;
+    let secret = text_of(&token, "token").to_owned();
+    let reach = Reach::of(session, app)?;
+    let line = args.mcp.map(|program| reach.line(program, &args.world, person, &secret));
+    if app.out.is_json() {
+        if let Some(line) = line {
+            token["mcp"] = line.into();
+        }
+        return app.out.json(&token);
+    }
+    if let Some(line) = line {
+        return app.out.line(line);
+    }
+    app.out.pairs(&[
+        ("Token", app.out.paint(Style::Name, &secret)),
+        ("Id", text_of(&token, "token_id").to_owned()),
+        ("Person", format!("{person} of {}", args.world)),
+        ("May", if args.write { "read and write" } else { "read" }.to_owned()),
+        (
+            "Ends",
+            token.get("expires_at").and_then(Value::as_str).map_or_else(|| "never".to_owned(), date_text),
+        ),
+    ])?;
+    app.out.line("It is shown this once.")
+}
+
+async fn revoke(http: &mut Http, world: &str, id: &str, app: &mut App) -> Result<()> {
+    let call = Call::delete(path(world, &format!("/tokens/{}", turnkeep_wire::percent_encode(id))));
+    http.bytes(call).await?;
+    if app.out.is_json() {
+        return app.out.json(&json!({ "token_id": id, "revoked": true }));
+    }
+    app.out.line(format!("revoked {id}"))
+}
+
+async fn list(http: &mut Http, world: &str, app: &mut App) -> Result<()> {
+    let answer = http.json(Call::get(path(world, "/tokens"))).await?;
+    let tokens = entries(&answer, "/tokens");
+    if app.out.is_json() {
+        return tokens.iter().try_for_each(|token| app.out.json(token));
+    }
+    let row = |token: &Value| {
+        let write = token.get("write").and_then(Value::as_bool).unwrap_or_default();
+        let ends = token.get("expires_at").and_then(Value::as_str);
+        vec![
+            text_of(token, "token_id").to_owned(),
+            text_of(token, "person_id").to_owned(),
+            if write { "read, write" } else { "read" }.to_owned(),
+            date_text(text_of(token, "created_at")),
+            ends.map_or_else(|| "never".to_owned(), date_text),
+        ]
+    };
+    let rows: Vec<_> = tokens.iter().map(row).collect();
+    app.out.table(&["TOKEN", "PERSON", "MAY", "MADE", "ENDS"], &rows)
+}
+
+/// How another program on this machine reaches the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// A server that stays.
+    Server(String),
+    /// No server stays: `turnkeep mcp` opens the directory when it is started.
+    Directory(String),
+}
+
+impl Reach {
+    fn of(session: &Session, app: &App) -> Result<Self> {
+        if !session.is_own() {
+            return Ok(Self::Server(session.http.target().to_string()));
+        }
+        let directory = std::path::absolute(&app.config()?.data.value)?;
+        let text = directory.to_str().map(str::to_owned);
+        text.map(Self::Directory).ok_or_else(|| Failure::new("the data directory's name is no text").into())
+    }
+
+    /// The line to paste.
+    pub(super) fn line(&self, program: Program, world: &str, person: &str, secret: &str) -> String {
+        let name = format!("turnkeep-{world}-{person}");
+        let name = shell_word(&name);
+        match (self, program) {
+            (Self::Server(url), Program::Claude) => format!(
+                "claude mcp add --transport http {name} {url}/mcp --header \"Authorization: Bearer {secret}\""
+            ),
+            (Self::Server(url), Program::Gemini) => format!(
+                "gemini mcp add --transport http --header \"Authorization: Bearer {secret}\" {name} {url}/mcp"
+            ),
+            // Its own HTTP entry takes the token from an environment variable only.
+            (Self::Server(url), Program::Codex) => format!(
+                "codex mcp add {name} --env TURNKEEP_TOKEN={secret} --env TURNKEEP_SERVER={url} -- turnkeep mcp"
+            ),
+            (Self::Directory(data), Program::Claude) => format!(
+                "claude mcp add {name} --env TURNKEEP_TOKEN={secret} --env TURNKEEP_DATA={} -- turnkeep mcp",
+                shell_word(data)
+            ),
+            (Self::Directory(data), Program::Codex) => format!(
+                "codex mcp add {name} --env TURNKEEP_TOKEN={secret} --env TURNKEEP_DATA={} -- turnkeep mcp",
+                shell_word(data)
+            ),
+            (Self::Directory(data), Program::Gemini) => format!(
+                "gemini mcp add -e TURNKEEP_TOKEN={secret} -e TURNKEEP_DATA={} {name} turnkeep mcp",
+                shell_word(data)
+            ),
+        }
+    }
+}
+
+/// The text as one word of a shell.
+fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_is_one_that_a_shell_takes() {
+        for (text, expect) in [("a.b-c", "a.b-c"), ("a b", "'a b'"), ("it's", r"'it'\''s'"), ("", "''")] {
+            assert_eq!(shell_word(text), expect);
+        }
+        let server = Reach::Server("http://127.0.0.1:9010".to_owned());
+        assert_eq!(
+            server.line(Program::Claude, "w", "ANN", "tkp.w.0"),
+            "claude mcp add --transport http turnkeep-w-ANN http://127.0.0.1:9010/mcp --header \"Authorization: Bearer tkp.w.0\""
+        );
+        let directory = Reach::Directory("/home/me/my data".to_owned());
+        assert_eq!(
+            directory.line(Program::Codex, "w", "ANN", "tkp.w.0"),
+            "codex mcp add turnkeep-w-ANN --env TURNKEEP_TOKEN=tkp.w.0 --env TURNKEEP_DATA='/home/me/my data' -- turnkeep mcp"
+        );
+    }
+}

@@ -1,0 +1,89 @@
+//! Writing in a person's name.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use crate::commands::App;
+use crate::failure::Failure;
+use crate::http::{Call, Http, Refused};
+use crate::ledger::{entries, envelope, fresh_id, path};
+use crate::output::Style;
+use crate::render::printable;
+use crate::render::turn::text_of;
+
+/// Write an entry in a person's name
+///
+/// It stays for ever as it is: a correction is a new entry. Without --to everyone may see it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  turnkeep world write payments --as PLANNER \"CODER takes the rounding test.\"
+  turnkeep world write payments --as PLANNER --to REVIEWER \"Look twice at the migration.\"
+  turnkeep world write payments --as PLANNER --key r-18 \"…\"       the same key again changes nothing")]
+pub(crate) struct Args {
+    /// The world
+    world: String,
+    /// In whose name
+    #[arg(long = "as", value_name = "PERSON")]
+    person: String,
+    /// Who may see it besides the author; may be repeated; GEORGE is the operator
+    #[arg(long, value_name = "PERSON")]
+    to: Vec<String>,
+    /// The request's id: the same again gives the same answer
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+    /// The words
+    text: String,
+}
+
+pub(super) async fn run(http: &mut Http, args: &Args, app: &mut App) -> Result<()> {
+    let request = args.key.clone().map_or_else(fresh_id, Ok)?;
+    let body = json!({ "envelope": envelope(&request, ""), "bundle": bundle(args, &request) });
+    let call = Call::post(path(&args.world, "/beats"), &body).query("as", &args.person);
+    let (answer, replayed) = http.write(call).await.map_err(rejected)?;
+    if app.out.is_json() {
+        return app.out.json(&answer);
+    }
+    let entry = entries(&answer, "/bundle/entries").first().unwrap_or(&Value::Null);
+    let id = app.out.paint(Style::Id, text_of(entry, "entry_id"));
+    let done = if replayed { "already wrote" } else { "wrote" };
+    let to = args.to.iter().map(|to| printable(to)).collect::<Vec<_>>().join(", ");
+    let to = if to.is_empty() { "everyone".to_owned() } else { to };
+    app.out.line(format!("{done} {id} to {to}"))
+}
+
+fn bundle(args: &Args, request: &str) -> Value {
+    let visibility = if args.to.is_empty() {
+        json!({ "scope": "PUBLIC" })
+    } else {
+        json!({ "scope": "PRIVATE", "visible_to": args.to })
+    };
+    json!({
+        "bundle_id": null,
+        "request_id": request,
+        "proposed_by": { "engine": "turnkeep-cli", "actor": args.person },
+        "entries": [{
+            "request_id": request,
+            "author": { "author_id": args.person, "author_class": "PERSON" },
+            "visibility": visibility,
+            "channel": "PEOPLE",
+            "text": args.text,
+        }],
+        "wrote": true,
+    })
+}
+
+/// A rejected bundle is no error form: its reason is inside.
+fn rejected(error: anyhow::Error) -> anyhow::Error {
+    let reason = error.downcast_ref::<Refused>().and_then(|refused| refused.rejection.clone());
+    let Some(reason) = reason else { return error };
+    let failure = Failure::new(format!("the entry was refused: {reason}"));
+    match reason.split(':').next().unwrap_or_default() {
+        "VISIBILITY_INVALID" => {
+            failure.hint("`turnkeep world person WORLD list` lists who may be named with --to")
+        }
+        "TEXT_EMPTY" => failure.hint("give some words"),
+        "AUTHOR_UNKNOWN" => failure.hint("`turnkeep world person WORLD add PERSON` adds somebody"),
+        _ => failure,
+    }
+    .into()
+}

@@ -1,0 +1,251 @@
+//! Worlds as a person uses them: on a directory without a server, with one, and by an agent's tools.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[allow(dead_code, reason = "each test file uses a part of it")]
+mod sandbox;
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+use sandbox::{Sandbox, check};
+use serde_json::{Value, json};
+
+/// The words of a command line, with a text that has spaces at its end.
+fn words<'a>(line: &'a str, text: &'a str) -> Vec<&'a str> {
+    line.split(' ').chain([text]).collect()
+}
+
+impl Sandbox {
+    /// Runs a command that succeeds and gives what it printed.
+    fn ok(&self, args: &[&str]) -> String {
+        let output = self.output(args, b"");
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn with_team(self) -> Self {
+        self.ok(&["world", "new", "team", "--profile", "workspace", "--person", "ANN", "--person", "BOB"]);
+        self.ok(&words("invoke team", "Ship the refund fix today."));
+        self.ok(&words("world write team --as BOB", "I take the rounding test."));
+        self.ok(&words("world write team --as BOB --to GEORGE", "The blocker is the migration."));
+        self
+    }
+}
+
+#[test]
+fn a_world_from_its_making_to_who_knew_what() {
+    let sandbox = Sandbox::new().with_team();
+    let transcript = sandbox.transcript(
+        "world list
+         stream team --as ANN
+         search team \"blocker\"
+         search team \"blocker\" --as ANN
+         world knew team ANN --vs GEORGE
+         capsule team BOB --as ANN
+         world person team add CARL --human
+         world verify team
+         world write team --as CARL --to DAVE hello
+         world write team --as DAVE hello
+         stream nowhere
+         world fork team copy
+         world token team
+         world token team ANN --write",
+    );
+    check(
+        &transcript,
+        "
+        $ world list
+        WORLD    PROFILE    PEOPLE  WRITER   TIME
+        default  narrative  0       silence  DATE
+        team     workspace  2       silence  DATE
+        $ stream team --as ANN
+        ENTRY DATE (operator)
+            Ship the refund fix today.
+        ENTRY DATE BOB
+            I take the rounding test.
+        $ search team \"blocker\"
+        ENTRY DATE BOB (private)
+            The blocker is the migration.
+        $ search team \"blocker\" --as ANN
+        nothing found
+        $ world knew team ANN --vs GEORGE
+        GEORGE could see, and ANN could not:
+        ENTRY DATE BOB to GEORGE only
+            The blocker is the migration.
+        ANN could see nothing that GEORGE could not
+        $ capsule team BOB --as ANN
+        as it was written
+            I take the rounding test.
+        $ world person team add CARL --human
+        added CARL to team
+        $ world verify team
+        sound: 3 entries in 3 bundles, 3 answers made again
+        $ world write team --as CARL --to DAVE hello
+        error: the entry was refused: VISIBILITY_INVALID: entries[0].visibility.visible_to[0]
+        hint: `turnkeep world person WORLD list` lists who may be named with --to
+        [exit status: 1]
+        $ world write team --as DAVE hello
+        error: there is no person `DAVE` in team
+        hint: `turnkeep world person WORLD list` lists those who were added, `… add` adds one
+        [exit status: 1]
+        $ stream nowhere
+        error: there is no world `nowhere`
+        hint: `turnkeep world list` lists the worlds; `turnkeep world new` makes one
+        [exit status: 1]
+        $ world fork team copy
+        made copy from team
+        $ world token team
+        TOKEN  PERSON  MAY  MADE  ENDS
+        $ world token team ANN --write
+        Token:  tkp.team.HASH
+        Id:     TOKEN
+        Person: ANN of team
+        May:    read and write
+        Ends:   never
+        It is shown this once.
+        ",
+    );
+}
+
+#[test]
+fn every_command_speaks_json() {
+    let sandbox = Sandbox::new().with_team();
+    let json = |args: &[&str]| sandbox.json(&[args, &["--json"]].concat(), "");
+    assert_eq!(json(&["world", "show", "team"])["world_id"], "team");
+    assert_eq!(json(&["world", "verify", "team"])["sound"], true);
+    assert_eq!(json(&["world", "knew", "team", "ANN"])["count"], 2);
+    assert_eq!(json(&["capsule", "team", "ANN"])["person_id"], "ANN");
+    assert_eq!(
+        json(&["search", "team", "blocker", "-n", "1"])["verbatim_excerpt"],
+        "The blocker is the migration."
+    );
+    let said = json(&["invoke", "team", "Again.", "--key", "k"]);
+    assert_eq!(json(&["invoke", "team", "Again.", "--key", "k"]), said, "the same key, the same answer");
+    let token = json(&["world", "token", "team", "ANN"]);
+    let id = token["token_id"].as_str().unwrap();
+    assert_eq!(json(&["world", "token", "team", "--revoke", id])["revoked"], true);
+    let exported = sandbox.ok(&["world", "export", "team"]);
+    assert_eq!(exported.lines().count(), 4, "{exported}");
+    let audit = sandbox.ok(&["world", "audit", "team", "--json"]);
+    for what in ["acting-as", "audit-read", "token-minted", "token-revoked", "configured"] {
+        assert!(audit.contains(&format!("\"what\":\"{what}\"")), "{what}: {audit}");
+    }
+}
+
+#[test]
+fn a_stream_is_followed_with_somebody_s_eyes() {
+    let sandbox = Sandbox::new().with_team();
+    let server = sandbox.up(&[]);
+    let mut child =
+        sandbox.command(&["stream", "team", "--as", "ANN", "--follow", "--json"]).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut next = || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
+    assert_eq!(next()["text"], "Ship the refund fix today.");
+    assert_eq!(next()["text"], "I take the rounding test.");
+    sandbox.ok(&words("world write team --as BOB --to GEORGE", "Nothing for ANN."));
+    sandbox.ok(&words("world write team --as BOB", "Done."));
+    assert_eq!(next()["text"], "Done.");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    server.terminate();
+}
+
+/// `turnkeep mcp` as an agent runs it.
+struct Agent {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+    last: u64,
+}
+
+impl Agent {
+    fn start(sandbox: &Sandbox, token: &str) -> Self {
+        let mut command = sandbox.command(&["mcp"]);
+        let mut child = command.env("TURNKEEP_TOKEN", token).stdin(Stdio::piped()).spawn().unwrap();
+        let stdin = child.stdin.take();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut agent = Self { child, stdin, stdout, last: 0 };
+        let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+        assert_eq!(agent.ask("initialize", hello)["result"]["serverInfo"]["name"], "turnkeep");
+        agent.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        agent
+    }
+
+    fn send(&mut self, message: &Value) {
+        let stdin = self.stdin.as_mut().unwrap();
+        writeln!(stdin, "{message}").unwrap();
+        stdin.flush().unwrap();
+    }
+
+    fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.last += 1;
+        self.send(&json!({ "jsonrpc": "2.0", "id": self.last, "method": method, "params": params }));
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).unwrap();
+        let answer: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(answer["id"], self.last, "{answer}");
+        answer
+    }
+
+    fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        let answer = self.ask("tools/call", json!({ "name": tool, "arguments": arguments }));
+        assert_eq!(answer["result"]["isError"], false, "{answer}");
+        answer["result"]["structuredContent"].clone()
+    }
+
+    /// Hangs up, and waits until it has ended well.
+    fn end(mut self) {
+        drop(self.stdin.take());
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn an_agent_reads_searches_and_writes_as_its_person_with_and_without_a_server() {
+    let sandbox = Sandbox::new().with_team();
+    let token = sandbox.json(&["world", "token", "team", "ANN", "--write", "--json"], "");
+    let token = token["token"].as_str().unwrap();
+    for server in [None, Some(sandbox.up(&[]))] {
+        let mut agent = Agent::start(&sandbox, token);
+        let written = agent.call("ledger_write", json!({ "text": "ANN was here." }));
+        assert_eq!(written["bundle"]["entries"][0]["author"]["author_id"], "ANN");
+        let found = agent.call("ledger_search", json!({ "query": "blocker" }));
+        assert_eq!(found["results"], json!([]), "it was not for ANN");
+        let page = agent.call("ledger_read", json!({}));
+        let texts: Vec<_> =
+            page["stream"]["entries"].as_array().unwrap().iter().map(|e| e["text"].clone()).collect();
+        assert!(texts.contains(&json!("ANN was here.")), "{texts:?}");
+        // Other commands find the store while an agent has it open.
+        assert!(sandbox.ok(&["stream", "team"]).contains("ANN was here."));
+        agent.end();
+        drop(server);
+    }
+}
+
+#[test]
+fn a_token_that_is_none_opens_nothing() {
+    let sandbox = Sandbox::new().with_team();
+    let mut child = sandbox.command(&["mcp"]);
+    let child = child.env("TURNKEEP_TOKEN", "tkp.team.0").stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.as_ref().unwrap();
+    drop(writeln!(stdin, "{}", json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })));
+    let output = child.wait_with_output().unwrap();
+    assert!(!output.status.success() && output.stdout.is_empty());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("the token is wrong"));
+}
+
+#[test]
+fn the_line_to_paste_names_the_server_or_the_directory() {
+    let sandbox = Sandbox::new().with_team();
+    let line = |program| sandbox.ok(&["world", "token", "team", "ANN", "--mcp", program]);
+    for program in ["claude", "codex", "gemini"] {
+        let line = line(program);
+        assert!(line.starts_with(&format!("{program} mcp add ")) && line.lines().count() == 1, "{line}");
+        assert!(line.contains(sandbox.data().to_str().unwrap()), "{line}");
+    }
+    let server = sandbox.up(&[]);
+    for program in ["claude", "codex", "gemini"] {
+        assert!(line(program).contains(&format!("http://{}", server.http())), "{program}");
+    }
+    server.terminate();
+}

@@ -1,0 +1,86 @@
+//! The wrapper without a terminal on one side or the other: pipes, scripts, CI.
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+use crate::terminal::{TURNKEEP, Terminal};
+
+/// Runs the wrapper with this input in a pipe; a minute is the longest that it may take.
+fn piped(input: &[u8], args: &[&str]) -> Output {
+    let mut command = Command::new("timeout");
+    command.args(["60", TURNKEEP, "wrap", "--"]).args(args).env_remove("XDG_RUNTIME_DIR");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn without_a_terminal_it_works_all_the_same() {
+    let check = |input: &[u8], args: &[&str], expect: &str, code: i32| {
+        let output = piped(input, args);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), expect, "{args:?}");
+        assert_eq!(output.status.code(), Some(code), "{args:?}");
+    };
+    check(b"one\ntwo", &["cat"], "one\r\ntwo", 0);
+    check(b"one\n", &["cat"], "one\r\n", 0);
+    check(b"", &["cat"], "", 0);
+    check(b"", &["sh", "-c", "test -t 0 && test -t 1 && stty size; exit 4"], "24 80\r\n", 4);
+}
+
+#[test]
+fn a_program_that_reads_keys_itself_hears_of_the_pipes_end() {
+    let check = |input: &[u8], args: &[&str], expect: &str| {
+        let output = piped(input, args);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(
+            output.status.code() == Some(0) && said.contains(expect),
+            "{args:?}: {} {said:?}",
+            output.status
+        );
+    };
+    let bash = ["bash", "--norc", "--noprofile", "-i"];
+    check(b"", &bash, "");
+    check(b"echo a$((40+2))z\n", &bash, "a42z");
+    check(b"sleep 0.3; echo a$((40+2))z\n", &bash, "a42z");
+    check(b"print(40+2)\n", &["python3", "-q"], "42");
+    check(b"no end", &["sh", "-c", "cat; cat; echo both"], "both");
+}
+
+#[test]
+fn a_reader_that_has_gone_ends_it_whatever_the_program_ignores() {
+    let script = format!(
+        "'{TURNKEEP}' wrap -- python3 -c 'while True: print(\"x\" * 100)' 2>/dev/null | head -n 1; \
+         '{TURNKEEP}' wrap -- sh -c 'trap \"\" PIPE HUP; while :; do echo y || exit; done' | head -n 1"
+    );
+    let output =
+        Command::new("timeout").args(["60", "sh", "-c", &script]).stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{}", output.status);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.starts_with("xxx") && said.contains("y\r"), "{said}");
+}
+
+#[test]
+fn a_terminal_that_hangs_up_ends_a_program_that_ignores_the_signal() {
+    let mut terminal =
+        Terminal::wrap(&["--", "sh", "-c", "trap '' HUP; echo ready; cat; echo $? > \"$HOME/end\""]);
+    terminal.until("ready");
+    let end = terminal.home().join("end");
+    let _home = terminal.hang_up();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_mins(1);
+    while !end.exists() {
+        assert!(std::time::Instant::now() < deadline, "the program still waits for input");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn at_rest_it_takes_no_time() {
+    let mut terminal = Terminal::wrap(&["--", "sh", "-c", "echo ready; exec cat"]);
+    terminal.until("ready");
+    terminal.person_thinks();
+    let before = terminal.cpu_ticks();
+    terminal.person_thinks();
+    terminal.person_thinks();
+    let used = terminal.cpu_ticks() - before;
+    assert!(used < 20, "{used} hundredths of a second in one of rest");
+}

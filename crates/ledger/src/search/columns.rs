@@ -1,0 +1,132 @@
+//! What is known of each entry, a column each, and the figures of each class.
+//!
+//! A search touches few columns of many entries, so they are kept apart. Lengths that do not fit into a
+//! byte are rare and lie elsewhere.
+
+use super::ClassId;
+
+/// Entries between two sums of lengths.
+const SUMMED: usize = 64;
+
+/// A length of so much or more is among the long ones.
+const LONG: u8 = u8::MAX;
+
+/// What is known of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) time: i64,
+    /// The number of its class.
+    pub(super) class: u32,
+    /// The number of its author.
+    pub(super) author: u32,
+    /// Its words.
+    pub(super) length: u32,
+}
+
+/// All entries.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Columns {
+    pub(super) times: Vec<i64>,
+    pub(super) classes: Vec<u32>,
+    pub(super) authors: Vec<u32>,
+    lengths: Vec<u8>,
+    /// The entries that are long, ascending, with their lengths.
+    long: Vec<(u32, u32)>,
+}
+
+impl Columns {
+    /// How many entries there are.
+    pub(super) fn len(&self) -> u32 {
+        u32::try_from(self.times.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Adds an entry.
+    pub(super) fn push(&mut self, entry: Entry) {
+        let short = u8::try_from(entry.length).unwrap_or(LONG);
+        if short == LONG {
+            self.long.push((self.len(), entry.length));
+        }
+        self.times.push(entry.time);
+        self.classes.push(entry.class);
+        self.authors.push(entry.author);
+        self.lengths.push(short);
+    }
+
+    /// The words of an entry.
+    #[inline]
+    pub(super) fn length(&self, number: u32) -> u32 {
+        match self.lengths[number as usize] {
+            LONG => self.long_length(number),
+            short => u32::from(short),
+        }
+    }
+
+    #[cold]
+    fn long_length(&self, number: u32) -> u32 {
+        let place = self.long.binary_search_by_key(&number, |(entry, _)| *entry);
+        place.map_or(u32::from(LONG), |place| self.long[place].1)
+    }
+
+    /// All entries, in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Entry> {
+        (0..self.len()).map(|number| Entry {
+            time: self.times[number as usize],
+            class: self.classes[number as usize],
+            author: self.authors[number as usize],
+            length: self.length(number),
+        })
+    }
+
+    /// Bytes on the heap.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.times.capacity() * size_of::<i64>()
+            + (self.classes.capacity() + self.authors.capacity()) * size_of::<u32>()
+            + self.lengths.capacity()
+            + self.long.capacity() * size_of::<(u32, u32)>()
+    }
+}
+
+/// All entries of one audience.
+#[derive(Debug, Clone)]
+pub(super) struct Class {
+    pub(super) id: ClassId,
+    /// Their numbers, ascending.
+    entries: Vec<u32>,
+    /// The length of all before each block of [`SUMMED`].
+    sums: Vec<u64>,
+    length: u64,
+}
+
+impl Class {
+    /// Without entries.
+    pub(super) fn new(id: ClassId) -> Self {
+        Self { id, entries: Vec::new(), sums: Vec::new(), length: 0 }
+    }
+
+    /// Adds an entry, which must lie behind all others.
+    pub(super) fn push(&mut self, number: u32, length: u32) {
+        if self.entries.len().is_multiple_of(SUMMED) {
+            self.sums.push(self.length);
+        }
+        self.entries.push(number);
+        self.length += u64::from(length);
+    }
+
+    /// How many entries lie before a position, and how long they are together.
+    pub(super) fn before(&self, at: u32, columns: &Columns) -> (u64, u64) {
+        if self.entries.last().is_none_or(|last| *last < at) {
+            return (self.entries.len() as u64, self.length);
+        }
+        let count = self.entries.partition_point(|entry| *entry < at);
+        let block = count / SUMMED;
+        let rest = self.entries[block * SUMMED..count].iter().map(|entry| u64::from(columns.length(*entry)));
+        (count as u64, self.sums[block] + rest.sum::<u64>())
+    }
+
+    /// Bytes on the heap.
+    pub(super) fn heap_bytes(&self) -> usize {
+        size_of::<Self>()
+            + self.entries.capacity() * size_of::<u32>()
+            + self.sums.capacity() * size_of::<u64>()
+    }
+}

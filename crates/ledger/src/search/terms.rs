@@ -1,0 +1,91 @@
+//! The terms of a query as a view knows them: how much each tells, and what a posting of it adds.
+
+use super::query::{Wanted, Wish};
+use super::surroundings::View;
+
+/// How soon more of the same word stops to matter.
+const K1: f32 = 0.9;
+
+/// How much the length of an entry matters.
+const B: f32 = 0.4;
+
+/// Of a longer query the rarest terms count.
+const TERMS_MAX: usize = u32::BITS as usize;
+
+/// Lengths up to this have their part of the score worked out beforehand.
+const LENGTHS: u32 = 256;
+
+/// A term of the query that occurs in the view.
+pub(super) struct Term {
+    pub(super) number: u32,
+    /// Its own bit.
+    pub(super) bit: u32,
+    /// How much it tells.
+    pub(super) weight: f32,
+    /// In how many entries of the view it occurs.
+    pub(super) frequency: u64,
+    /// No posting of it adds more.
+    pub(super) bound: f32,
+}
+
+impl Term {
+    /// Those that occur, the rarest first, then in query order. The parts of an identifier that occurs as
+    /// a whole say nothing more, and are left out.
+    pub(super) fn all(view: &View<'_>, wanted: &Wanted<'_>) -> Vec<Self> {
+        let look_up = |wish: &Wish| {
+            let number = view.index.terms.find(&wish.term)?;
+            Some((view.frequency(number), number)).filter(|(frequency, _)| *frequency > 0)
+        };
+        let known: Vec<Option<(u64, u32)>> = wanted.terms.iter().map(look_up).collect();
+        let is_known = |number: usize| known[number].is_some();
+        let left = wanted.terms.iter().zip(&known).filter(|(wish, _)| !wish.is_said_by(is_known));
+        let mut found: Vec<(u64, u32)> = left.filter_map(|(_, known)| *known).collect();
+        found.sort_by_key(|(frequency, _)| *frequency);
+        found.truncate(TERMS_MAX);
+        (0..).zip(found).map(|(bit, (frequency, number))| Self::new(view, bit, frequency, number)).collect()
+    }
+
+    fn new(view: &View<'_>, bit: u32, frequency: u64, number: u32) -> Self {
+        let weight = weight(view.count, frequency);
+        let peak = f32::from(view.index.peaks.get(number as usize).copied().unwrap_or(u8::MAX));
+        let bound = weight * (K1 + 1.0) * (peak / (peak + K1 * (1.0 - B)));
+        Self { number, bit: 1 << bit, weight, frequency, bound }
+    }
+}
+
+/// How much a term tells that occurs in `frequency` of `count` entries.
+#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "a ratio of counts")]
+fn weight(count: u64, frequency: u64) -> f32 {
+    let (count, frequency) = (count as f64, frequency as f64);
+    (1.0 + (count - frequency + 0.5) / (frequency + 0.5)).ln() as f32
+}
+
+/// What a posting adds, by the entry's length.
+pub(super) struct Curve {
+    average: f32,
+    /// For the lengths up to [`LENGTHS`].
+    damping: Vec<f32>,
+}
+
+impl Curve {
+    /// The curve of a view's lengths.
+    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "a mean length")]
+    pub(super) fn of(view: &View<'_>) -> Self {
+        let average = (view.length as f64 / view.count.max(1) as f64).max(f64::MIN_POSITIVE) as f32;
+        Self { average, damping: (0..LENGTHS).map(|length| damping(length, average)).collect() }
+    }
+
+    /// What `count` occurrences of a term add to the score of an entry of this length.
+    #[inline]
+    pub(super) fn score(&self, term: &Term, count: u8, length: u32) -> f32 {
+        let ready = self.damping.get(length as usize).copied();
+        let damping = ready.unwrap_or_else(|| damping(length, self.average));
+        let count = f32::from(count);
+        term.weight * (K1 + 1.0) * (count / (count + damping))
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a length in words")]
+fn damping(length: u32, average: f32) -> f32 {
+    K1 * (1.0 - B + B * (length as f32 / average))
+}

@@ -1,0 +1,241 @@
+//! Whether what a world recorded fits together: re-checked from its records, offline.
+//!
+//! Facts are read in order and applied to a world of their own; each is checked against the world before
+//! it. Bundles are whole and follow each other, time never goes back, what is cited existed, packs quote
+//! what they say, and the answers that were given can be given again. Nothing is repaired.
+
+mod leaks;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+use turnkeep_store::Store;
+use turnkeep_types::{ContextId, TurnId};
+
+use crate::audience::Viewer;
+use crate::entry::{AuthorClass, Channel, Entry};
+use crate::epoch;
+use crate::fact::{Door, Fact, Outcome, PocketItem, Span};
+use crate::ids::{EntryId, ItemId};
+use crate::log::{LoadError, Place};
+use crate::outcome;
+use crate::time::WorldTime;
+use crate::world::World;
+
+pub use leaks::{LEAK_CHARACTERS, Leak};
+
+/// Something that does not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Misfit {
+    /// The turn that holds it.
+    pub turn: TurnId,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// What a verification found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Entries that were checked.
+    pub entries: u32,
+    /// Bundles that were checked.
+    pub bundles: u32,
+    /// Outcomes whose answer was made again.
+    pub answers: u32,
+    /// Outcomes whose answer needs the request to be made again.
+    pub answers_skipped: u32,
+    /// What does not fit; empty for a sound world.
+    pub misfits: Vec<Misfit>,
+}
+
+impl Report {
+    /// Whether everything fits.
+    pub fn is_sound(&self) -> bool {
+        self.misfits.is_empty()
+    }
+
+    /// As it is shown.
+    pub fn to_json(&self) -> Value {
+        let misfit = |misfit: &Misfit| json!({ "turn_id": misfit.turn.to_string(), "what": misfit.what });
+        json!({
+            "sound": self.is_sound(),
+            "entries": self.entries,
+            "bundles": self.bundles,
+            "answers": self.answers,
+            "answers_skipped": self.answers_skipped,
+            "faults": self.misfits.iter().map(misfit).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// Checks the world in these contexts. None if there is none.
+pub fn verify(store: &Store, contexts: [ContextId; 3]) -> Result<Option<Report>, LoadError> {
+    let mut facts = Vec::new();
+    Place::new(contexts).catch_up(store, |turn, fact| facts.push((turn, fact)))?;
+    let first = facts.iter().position(|(_, fact)| matches!(fact, Fact::Config(_)));
+    let Some((_, Fact::Config(config))) = first.and_then(|at| facts.get(at)) else { return Ok(None) };
+    let mut checker = Checker::new(World::new((**config).clone()));
+    for (turn, fact) in facts {
+        checker.take(turn, fact);
+    }
+    Ok(Some(checker.finish()))
+}
+
+/// Reads a world for a report of leaks: runs of text that their author could not have seen.
+pub fn leaks(world: &World) -> Vec<Leak> {
+    leaks::find(world)
+}
+
+struct Checker {
+    world: World,
+    report: Report,
+    entry_ids: HashSet<EntryId>,
+    item_ids: HashSet<ItemId>,
+    /// Entries since the last bundle was closed.
+    open: Vec<Entry>,
+    last_turn: Option<TurnId>,
+    last_time: Option<WorldTime>,
+}
+
+impl Checker {
+    fn new(world: World) -> Self {
+        Self {
+            world,
+            report: Report::default(),
+            entry_ids: HashSet::new(),
+            item_ids: HashSet::new(),
+            open: Vec::new(),
+            last_turn: None,
+            last_time: None,
+        }
+    }
+
+    fn misfit(&mut self, turn: TurnId, what: impl Into<String>) {
+        self.report.misfits.push(Misfit { turn, what: what.into() });
+    }
+
+    fn take(&mut self, turn: TurnId, fact: Fact) {
+        self.last_turn = Some(turn);
+        let faults = match &fact {
+            Fact::Entry(entry) => self.check_entry(entry),
+            Fact::Item(item) => self.check_item(item),
+            Fact::Bundle(commit) => {
+                let (id, request, count) = (commit.id, &commit.request, commit.entries as usize);
+                let whole = self.open.len() == count
+                    && self.open.iter().all(|entry| entry.bundle == id && entry.request == *request);
+                self.open.clear();
+                self.report.bundles += 1;
+                (!whole)
+                    .then(|| format!("bundle {id} is not made of the entries before it"))
+                    .into_iter()
+                    .collect()
+            }
+            Fact::Scene(scene) => self.check_cited(&scene.cited, scene.position),
+            Fact::Note(note) => self.check_cited(&note.cited, note.position),
+            Fact::Time(declaration) if declaration.to.time < declaration.from => {
+                vec!["a declared time goes back".to_owned()]
+            }
+            Fact::Epoch(epoch) if !self.some_view_holds(epoch) => {
+                vec![format!("the packs of epoch {} quote what no view shows", epoch.number)]
+            }
+            _ => Vec::new(),
+        };
+        let outcome = match &fact {
+            Fact::Outcome(outcome) => Some((**outcome).clone()),
+            _ => None,
+        };
+        self.world.apply(fact);
+        let faults = faults.into_iter().chain(outcome.and_then(|outcome| self.check_outcome(&outcome)));
+        faults.collect::<Vec<_>>().into_iter().for_each(|what| self.misfit(turn, what));
+    }
+
+    fn check_entry(&mut self, entry: &Entry) -> Vec<String> {
+        let mut faults = Vec::new();
+        let mut check = |holds: bool, what: &str| {
+            if !holds {
+                faults.push(format!("entry {}: {what}", entry.id));
+            }
+        };
+        check(self.entry_ids.insert(entry.id), "its id was given before");
+        check(self.last_time.as_ref().is_none_or(|last| *last <= entry.time), "its time goes back");
+        check(Channel::of(entry.author.class) == entry.channel, "its channel does not fit its author");
+        check(!entry.text.is_empty(), "it has no text");
+        check(entry.visible_to.as_ref().is_none_or(|readers| !readers.is_empty()), "it is private to nobody");
+        let operator = entry.author.class == AuthorClass::Operator;
+        check(
+            operator == (entry.author.id.as_str() == crate::ids::OPERATOR),
+            "its author is not of its class",
+        );
+        check(self.open.last().is_none_or(|last| last.bundle == entry.bundle), "bundles are interleaved");
+        self.last_time = Some(entry.time.clone());
+        self.open.push(entry.clone());
+        self.report.entries += 1;
+        faults
+    }
+
+    fn check_item(&mut self, item: &PocketItem) -> Vec<String> {
+        let source = self.open.iter().find(|entry| entry.id == item.entry);
+        let fits = |span: &Option<Span>| {
+            let part = span.as_ref().map(|span| span.start as usize..span.end as usize);
+            part.is_none_or(|part| source.is_some_and(|source| source.text.get(part).is_some()))
+        };
+        let mut faults = Vec::new();
+        let mut check = |holds: bool, what: &str| {
+            if !holds {
+                faults.push(format!("item {}: {what}", item.id));
+            }
+        };
+        check(source.is_some(), "its source is not in its bundle");
+        check(fits(&item.title) && fits(&item.location) && fits(&item.notes), "a range is outside its text");
+        check(
+            item.supersedes.is_none_or(|old| self.item_ids.contains(&old)),
+            "it replaces an item that is not there",
+        );
+        check(self.item_ids.insert(item.id), "its id was given before");
+        faults
+    }
+
+    fn check_cited(&self, cited: &[EntryId], position: u32) -> Vec<String> {
+        let known = |id: &EntryId| self.world.number_of(*id).is_some_and(|number| number < position);
+        let missing = cited.iter().find(|id| !known(id));
+        match missing {
+            Some(id) => vec![format!("it cites {id}, which was not there")],
+            None if cited.is_empty() => vec!["it cites nothing".to_owned()],
+            None => Vec::new(),
+        }
+    }
+
+    /// Packs say for whose eyes they were made only by their hash, so every view is tried.
+    fn some_view_holds(&self, told: &crate::fact::Epoch) -> bool {
+        let persons = self.world.people.iter().map(|person| Viewer::Reader(person.id.clone()));
+        let named = self.world.config.writer_persons.iter().flatten().cloned().map(Viewer::Reader);
+        let mut viewers = std::iter::once(Viewer::Public).chain(persons).chain(named);
+        viewers.any(|viewer| epoch::validate(&self.world.view_at(viewer, told.position), told).is_ok())
+    }
+
+    fn check_outcome(&mut self, outcome: &Outcome) -> Option<String> {
+        if outcome.position != self.world.position() && !outcome.leaves_reality_alone() {
+            return Some(format!("request {} ended at another position", outcome.request));
+        }
+        // A bundle that was refused or wrote nothing is shown as it was sent, and that is not recorded.
+        let needs_request =
+            outcome.door == Door::Beat && (outcome.rejection.is_some() || outcome.bundle.is_none());
+        if needs_request {
+            self.report.answers_skipped += 1;
+            return None;
+        }
+        self.report.answers += 1;
+        let again = outcome::replay(&self.world, outcome, Some(&Value::Null));
+        again.err().map(|_| format!("the answer to {} cannot be made again", outcome.request))
+    }
+
+    fn finish(mut self) -> Report {
+        if let (Some(entry), Some(turn)) = (self.open.first(), self.last_turn) {
+            let what = format!("entry {} belongs to no bundle", entry.id);
+            self.misfit(turn, what);
+        }
+        self.report
+    }
+}

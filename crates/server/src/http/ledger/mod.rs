@@ -1,0 +1,50 @@
+//! The ledger's routes. This file is their table; a file per resource has the handlers.
+//!
+//! Who asks comes from the gate, where and with whose eyes from [`seat::Seat`]. What a reader is answered is
+//! made in the ledger from that reader's view; nothing here looks into a world on its own.
+
+pub(crate) mod access;
+mod audit;
+mod beats;
+mod body;
+mod persons;
+mod schemas;
+pub(crate) mod seat;
+pub(crate) mod stream;
+mod subscribe;
+mod tokens;
+pub(crate) mod tools;
+mod views;
+mod worlds;
+
+use std::sync::Arc;
+
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::shared::Shared;
+
+/// Every route of the ledger.
+pub(crate) fn routes() -> OpenApiRouter<Arc<Shared>> {
+    OpenApiRouter::new()
+        .routes(routes!(worlds::list, worlds::create))
+        .routes(routes!(worlds::show, worlds::change))
+        .routes(routes!(worlds::fork))
+        .routes(routes!(beats::invoke))
+        .routes(routes!(beats::invoke_default))
+        .routes(routes!(beats::beat))
+        .routes(routes!(beats::check))
+        .routes(routes!(stream::page))
+        .routes(routes!(subscribe::subscribe))
+        .routes(routes!(stream::entry))
+        .routes(routes!(tools::ask))
+        .routes(routes!(tools::capsule))
+        .routes(routes!(views::view))
+        .routes(routes!(persons::list, persons::add))
+        .routes(routes!(tokens::list, tokens::mint))
+        .routes(routes!(tokens::revoke))
+        .routes(routes!(audit::lines))
+        .routes(routes!(audit::derived))
+        .routes(routes!(audit::verify))
+        .routes(routes!(schemas::schema))
+}

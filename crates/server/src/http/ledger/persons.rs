@@ -1,0 +1,53 @@
+//! The people of a world: added and listed. It is the owner's.
+
+use axum::Json;
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+use turnkeep_ledger::config::{PERSONS_MAX, Person};
+use turnkeep_ledger::fact::Fact;
+use turnkeep_ledger::{Code, Fault, World};
+use turnkeep_wire::json as wire;
+
+use super::super::extract::Query;
+use super::super::query::NoQuery;
+use super::body;
+use super::seat::Seat;
+use crate::error::ApiError;
+
+/// Lists the people of a world.
+#[utoipa::path(get, path = "/v1/worlds/{world}/persons", tag = "persons", params(("world" = String, Path)),
+    responses((status = 200, description = "Those who were added, by id", body = wire::ledger::PersonList)))]
+pub(crate) async fn list(Query(NoQuery): Query<NoQuery>, seat: Seat) -> Json<Value> {
+    let persons: Vec<_> = seat.room.read(|world| world.people.iter().map(Person::to_json).collect());
+    Json(json!({ "persons": persons }))
+}
+
+/// Adds a person, or describes one anew.
+#[utoipa::path(post, path = "/v1/worlds/{world}/persons", tag = "persons", params(("world" = String, Path)),
+    request_body = wire::ledger::Person,
+    responses((status = 201, description = "The person", body = wire::ledger::Person)))]
+pub(crate) async fn add(
+    Query(NoQuery): Query<NoQuery>,
+    seat: Seat,
+    body: body::Json,
+) -> Result<(StatusCode, Json<Value>), ApiError> {
+    let person = Person::from_json(&body.root(Code::ConfigInvalid))?;
+    seat.room.read(|world| may_be_added(world, &person))?;
+    let shape = person.to_json();
+    seat.room.record(vec![Fact::Person(person)]).await?;
+    Ok((StatusCode::CREATED, Json(shape)))
+}
+
+fn may_be_added(world: &World, person: &Person) -> Result<(), Fault> {
+    if world.people.spelling(person.id.as_str()).is_some_and(|known| *known != person.id) {
+        return Err(Fault::new(Code::NameTaken, "person_id", "is there already in another spelling"));
+    }
+    if world.people.get(person.id.as_str()).is_none() && world.people.iter().count() >= PERSONS_MAX {
+        return Err(Fault::new(
+            Code::ConfigInvalid,
+            "person_id",
+            "is one too many: a world has at most 10000",
+        ));
+    }
+    Ok(())
+}

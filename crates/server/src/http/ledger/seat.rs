@@ -1,0 +1,117 @@
+//! A seat in a world: which world, as whom, and with whose eyes.
+//!
+//! The owner may take a person's seat (`?as=PERSON`): then the request has exactly that person's rights and
+//! view. Where a route lets it, the owner may also read with nobody's eyes (`?audit=1`). Either leaves a line in
+//! the world's audit before the answer. A person has its own seat and no other.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, Path};
+use axum::http::request::Parts;
+use serde_json::{Value, json};
+use turnkeep_ledger::fact::{AuditLine, Fact};
+use turnkeep_ledger::ids::{Name, TokenId};
+use turnkeep_ledger::{Code, Fault, Principal, Viewer};
+
+use super::super::extract::{bad_path, check_escapes};
+use super::super::query::{FromQuery, Pairs, SeatQuery};
+use super::access::{self, DEFAULT_WORLD};
+use crate::error::ApiError;
+use crate::ledger::Room;
+use crate::principal::Caller;
+use crate::shared::Shared;
+
+/// A seat in a world.
+pub(crate) struct Seat {
+    /// The world.
+    pub(crate) room: Arc<Room>,
+    /// As whom.
+    pub(crate) who: Principal,
+    /// A person's token, if that is how the request came.
+    pub(crate) token: Option<TokenId>,
+    /// Whether the owner reads with nobody's eyes.
+    pub(crate) audit: bool,
+}
+
+impl Seat {
+    /// Whose eyes it has.
+    pub(crate) fn viewer(&self) -> Viewer {
+        self.who.viewer()
+    }
+}
+
+impl FromRequestParts<Arc<Shared>> for Seat {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, ApiError> {
+        let caller = parts.extensions.get::<Caller>().cloned();
+        let caller = caller.ok_or_else(|| ApiError::internal("a request without a caller"))?;
+        let Named(named) = Named::from_request_parts(parts, shared).await?;
+        let name = named.get("world").map_or(DEFAULT_WORLD, String::as_str);
+        let room = shared.worlds.get(name).ok_or_else(|| access::no_world(name))?;
+        let query = SeatQuery::from_query(Pairs::parse(parts.uri.query().unwrap_or_default())?)?;
+        let seat = take(caller, room, &query)?;
+        let taken = query.as_person.as_deref().filter(|_| seat.token.is_none());
+        let taken = taken.map(|person| ("acting-as", person));
+        if let Some((what, person)) = taken.or(seat.audit.then_some(("audit-read", ""))) {
+            let details =
+                json!({ "person": person, "method": parts.method.as_str(), "path": parts.uri.path() });
+            leave_line(&seat.room, what, &details).await?;
+        }
+        Ok(seat)
+    }
+}
+
+/// The path's segments by their names in the table of routes.
+pub(crate) struct Named(pub(crate) BTreeMap<String, String>);
+
+impl FromRequestParts<Arc<Shared>> for Named {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, ApiError> {
+        check_escapes(parts)?;
+        let named = Path::<BTreeMap<String, String>>::from_request_parts(parts, shared).await;
+        named.map(|Path(named)| Self(named)).map_err(bad_path)
+    }
+}
+
+fn take(caller: Caller, room: Arc<Room>, query: &SeatQuery) -> Result<Seat, ApiError> {
+    let forbidden = |message| ApiError::from(Fault::new(Code::Forbidden, "", message));
+    match (caller, &query.as_person, query.audit) {
+        (Caller::Person(_), _, true) => Err(forbidden("only the owner may read as audit")),
+        (Caller::Person(person), Some(named), _) if person.who.viewer().as_str() != named => {
+            Err(forbidden("only the owner may act as somebody else"))
+        }
+        (Caller::Person(person), _, false) => {
+            Ok(Seat { room, who: person.who, token: Some(person.token), audit: false })
+        }
+        (Caller::Owner, Some(_), true) => Err(ApiError::bad_request("`as` and `audit` exclude each other")),
+        (Caller::Owner, Some(person), false) => {
+            let id = person_named(&room, person)?;
+            Ok(Seat { room, who: Principal::Person { id, write: true }, token: None, audit: false })
+        }
+        (Caller::Owner, None, audit) => Ok(Seat { room, who: Principal::Owner, token: None, audit }),
+    }
+}
+
+/// A person of the world, or, in an open one, whoever may be one.
+pub(crate) fn person_named(room: &Room, id: &str) -> Result<Name, ApiError> {
+    let found = room.read(|world| world.people.resolve(id, world.config.registry));
+    found.map_err(|_| {
+        let message = format!("there is no person `{id}` in {}", room.name());
+        Fault::new(Code::NotFound, "", message).into()
+    })
+}
+
+/// Leaves a line in a world's audit; the owner did something that is worth one.
+pub(crate) async fn leave_line(room: &Arc<Room>, what: &str, details: &Value) -> Result<(), ApiError> {
+    let line = AuditLine {
+        at: room.now(),
+        principal: Principal::Owner.key(),
+        what: what.to_owned(),
+        request: None,
+        details: details.to_string(),
+    };
+    Ok(room.record(vec![Fact::Line(line)]).await?)
+}

@@ -1,0 +1,95 @@
+//! What is visible: pages of a stream, and single entries.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use serde_json::{Value, json};
+use turnkeep_ledger::entry::Entry;
+use turnkeep_ledger::ids::EntryId;
+use turnkeep_ledger::{Code, Fault, World, as_of, projection};
+use turnkeep_wire::json as wire;
+
+use super::super::extract::Query;
+use super::super::query::{ReadingQuery, StreamQuery};
+use super::seat::{Named, Seat};
+use crate::error::ApiError;
+use crate::shared::Shared;
+
+/// What a request without an id of its own is called in a projection.
+pub(crate) const UNNAMED_REQUEST: &str = "";
+
+/// A page of the stream. It reads only.
+#[utoipa::path(get, path = "/v1/worlds/{world}/stream", tag = "ledger",
+    params(
+        ("world" = String, Path),
+        ("cursor" = Option<String>, Query, description = "A page's `cursor_after`; none starts at the beginning"),
+        ("limit" = Option<u64>, Query, description = "At most so many entries; clamped to 500"),
+        ("as" = Option<String>, Query, description = "Owner: as this person"),
+        ("audit" = Option<String>, Query, description = "Owner: `1` shows every entry, as it was committed"),
+    ),
+    responses((status = 200, description = "The visible entries after the cursor", body = wire::ledger::ProjectionOutput)))]
+pub(crate) async fn page(
+    State(shared): State<Arc<Shared>>,
+    Query(query): Query<StreamQuery>,
+    seat: Seat,
+) -> Result<Json<Value>, ApiError> {
+    shared.blocking(move || Ok(Json(read(&seat, &query)?))).await
+}
+
+fn read(seat: &Seat, query: &StreamQuery) -> Result<Value, Fault> {
+    if seat.audit {
+        return seat.room.read(|world| everything(world, query));
+    }
+    seat.room.read(|world| {
+        let view = world.view(seat.viewer());
+        let page = projection::read(&view, UNNAMED_REQUEST, query.cursor.as_deref(), query.limit);
+        page.map(|page| page.value).map_err(|fault| at(fault, "cursor"))
+    })
+}
+
+/// The same fault, about the parameter that the cursor came in.
+pub(crate) fn at(fault: Fault, path: &str) -> Fault {
+    Fault { path: path.to_owned(), ..fault }
+}
+
+fn everything(world: &World, query: &StreamQuery) -> Result<Value, Fault> {
+    let from = match query.cursor.as_deref() {
+        None => 0,
+        Some(cursor) => cursor.parse().ok().filter(|from| *from <= world.position()).ok_or_else(|| {
+            Fault::new(Code::BadCursor, "cursor", "is no cursor of an audit: leave it out to start anew")
+        })?,
+    };
+    let (entries, next) = as_of::everything(world, from, query.limit);
+    let next = next.map(|next| next.to_string());
+    Ok(json!({ "stream": { "cursor_before": query.cursor, "cursor_after": next, "entries": entries } }))
+}
+
+/// One entry, if it is visible. An entry that is hidden and one that there is not are one answer.
+#[utoipa::path(get, path = "/v1/worlds/{world}/entries/{entry}", tag = "ledger",
+    params(
+        ("world" = String, Path),
+        ("entry" = String, Path),
+        ("as" = Option<String>, Query, description = "Owner: as this person"),
+        ("audit" = Option<String>, Query, description = "Owner: `1` shows any entry"),
+    ),
+    responses((status = 200, description = "The entry as it was committed", body = wire::ledger::WriteEntry)))]
+pub(crate) async fn entry(
+    Query(ReadingQuery): Query<ReadingQuery>,
+    seat: Seat,
+    Named(named): Named,
+) -> Result<Json<Value>, ApiError> {
+    let text = named.get("entry").map(String::as_str).unwrap_or_default();
+    // A ref names it as well.
+    let id = text.strip_prefix("entry:").unwrap_or(text).parse::<EntryId>().ok();
+    let found = id.and_then(|id| seat.room.read(|world| find(world, &seat, id).map(Entry::to_json)));
+    let missing = || Fault::new(Code::NotFound, "", "there is no such entry");
+    found.map(Json).ok_or_else(|| missing().into())
+}
+
+fn find<'a>(world: &'a World, seat: &Seat, id: EntryId) -> Option<&'a Entry> {
+    if seat.audit {
+        return world.all_entries().iter().find(|entry| entry.id == id);
+    }
+    world.view(seat.viewer()).entry(id)
+}

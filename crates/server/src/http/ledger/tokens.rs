@@ -1,0 +1,113 @@
+//! Persons' tokens: minted, listed and revoked. It is the owner's.
+//!
+//! A secret has 256 random bits. It is shown once, in the answer that minted it; what is kept is its BLAKE3,
+//! which says nothing about it, and nothing logs it.
+
+use axum::Json;
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+use turnkeep_ledger::fact::{Fact, Token};
+use turnkeep_ledger::ids::TokenId;
+use turnkeep_ledger::json::Node;
+use turnkeep_ledger::time::WorldTime;
+use turnkeep_ledger::{Code, Fault};
+use turnkeep_types::Timestamp;
+use turnkeep_wire::json as wire;
+
+use super::super::extract::Query;
+use super::super::query::NoQuery;
+use super::body;
+use super::seat::{Named, Seat, person_named};
+use crate::error::ApiError;
+use crate::ledger::token_text;
+
+/// Lists the tokens that count, without their secrets.
+#[utoipa::path(get, path = "/v1/worlds/{world}/tokens", tag = "tokens", params(("world" = String, Path)),
+    responses((status = 200, description = "Oldest first", body = wire::ledger::TokenList)))]
+pub(crate) async fn list(Query(NoQuery): Query<NoQuery>, seat: Seat) -> Json<Value> {
+    let mut tokens: Vec<Token> = seat.room.read(|world| world.tokens().cloned().collect());
+    tokens.sort_by_key(|token| (token.created_at, token.id));
+    Json(json!({ "tokens": tokens.iter().map(shape).collect::<Vec<_>>() }))
+}
+
+/// Mints a token for a person. Its secret is in this answer and nowhere else.
+#[utoipa::path(post, path = "/v1/worlds/{world}/tokens", tag = "tokens", params(("world" = String, Path)),
+    request_body = wire::ledger::MintToken,
+    responses((status = 201, description = "The token with its secret", body = wire::ledger::MintedToken)))]
+pub(crate) async fn mint(
+    Query(NoQuery): Query<NoQuery>,
+    seat: Seat,
+    body: body::Json,
+) -> Result<(StatusCode, Json<Value>), ApiError> {
+    let now = seat.room.now();
+    let asked = asked(&body.root(Code::ConfigInvalid), now)?;
+    let mut ids = seat.room.ids();
+    let secret = token_text(seat.room.name(), &mut ids);
+    let token = Token {
+        id: TokenId(ids.draw()),
+        person: person_named(&seat.room, asked.person)?,
+        write: asked.write,
+        created_at: now,
+        expires_at: asked.expires_at,
+        secret: *blake3::hash(secret.as_bytes()).as_bytes(),
+    };
+    let mut minted = shape(&token);
+    minted["token"] = secret.into();
+    seat.room.record(vec![Fact::Token(token)]).await?;
+    Ok((StatusCode::CREATED, Json(minted)))
+}
+
+struct Asked<'a> {
+    person: &'a str,
+    write: bool,
+    expires_at: Option<Timestamp>,
+}
+
+fn asked<'a>(root: &Node<'a>, now: Timestamp) -> Result<Asked<'a>, Fault> {
+    if let Some(path) = root.unknown_field(&["person_id", "write", "expires_at"])? {
+        return Err(Fault::new(Code::UnknownField, path, "is not one of person_id, write, expires_at"));
+    }
+    let person = root.field("person_id")?.text()?;
+    let write = root.optional("write")?.map(|node| node.boolean()).transpose()?.unwrap_or(false);
+    let expires_at = root.optional("expires_at")?.map(|node| later(&node, now)).transpose()?;
+    Ok(Asked { person, write, expires_at })
+}
+
+fn later(node: &Node<'_>, now: Timestamp) -> Result<Timestamp, Fault> {
+    let format =
+        || Fault::new(Code::TimeFormat, node.path.clone(), "must be a time such as 2026-11-15T09:00:00Z");
+    let time = WorldTime::parse(node.text()?).ok_or_else(format)?;
+    let stamp = u64::try_from(time.unix_ms()).map(Timestamp).ok().filter(|stamp| *stamp > now);
+    stamp.ok_or_else(|| node.fault("is over already"))
+}
+
+/// Revokes a token: from now on it opens nothing.
+#[utoipa::path(delete, path = "/v1/worlds/{world}/tokens/{token}", tag = "tokens",
+    params(("world" = String, Path), ("token" = String, Path)),
+    responses((status = 204, description = "It counts no more")))]
+pub(crate) async fn revoke(
+    Query(NoQuery): Query<NoQuery>,
+    seat: Seat,
+    Named(named): Named,
+) -> Result<StatusCode, ApiError> {
+    let text = named.get("token").map(String::as_str).unwrap_or_default();
+    let id = text.parse::<TokenId>().ok().filter(|id| seat.room.read(|world| world.token(*id).is_some()));
+    let id = id.ok_or_else(|| {
+        let message = format!("there is no token `{text}` in {}", seat.room.name());
+        Fault::new(Code::NotFound, "", message)
+    })?;
+    seat.room.record(vec![Fact::Revoked(id)]).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// A token without its secret.
+pub(crate) fn shape(token: &Token) -> Value {
+    let time = |stamp: Timestamp| WorldTime::at(stamp).as_str().to_owned();
+    json!({
+        "token_id": token.id.to_string(),
+        "person_id": token.person.as_str(),
+        "write": token.write,
+        "created_at": time(token.created_at),
+        "expires_at": token.expires_at.map(time),
+    })
+}

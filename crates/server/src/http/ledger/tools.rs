@@ -1,0 +1,109 @@
+//! Questions to the ledger: the four tools, and a person's capsule.
+//!
+//! A tool writes nothing and moves no clock. A person asks with its own eyes or the public's; the owner asks
+//! as the operator.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use serde_json::{Value, json};
+use turnkeep_ledger::ids::TokenId;
+use turnkeep_ledger::tools::{Caller, ToolRequest, answer};
+use turnkeep_ledger::{Fault, Principal};
+use turnkeep_wire::json as wire;
+
+use super::super::extract::Query;
+use super::super::query::{ActingQuery, ReadingQuery};
+use super::body;
+use super::seat::{Named, Seat, person_named};
+use crate::error::ApiError;
+use crate::ledger::Room;
+use crate::shared::Shared;
+
+/// Asks a tool: LEDGER_SEARCH, LEDGER_GET, CAPSULE_GET or SCENE_PACK_BUILD.
+#[utoipa::path(post, path = "/v1/worlds/{world}/tools", tag = "ledger",
+    params(("world" = String, Path), ("as" = Option<String>, Query, description = "Owner: as this person")),
+    request_body = wire::ledger::ToolRequest,
+    responses((status = 200, description = "A RetrievalResultPack, CapsulePack or SceneAnchorPack", body = wire::ledger::ToolAnswer)))]
+pub(crate) async fn ask(
+    State(shared): State<Arc<Shared>>,
+    Query(ActingQuery): Query<ActingQuery>,
+    seat: Seat,
+    body: body::Json,
+) -> Result<Json<Value>, ApiError> {
+    let asker = Asker { room: seat.room, who: seat.who, token: seat.token };
+    asker.ask(&shared, body.0).await.map(Json)
+}
+
+/// What there is to read about a person, with the reader's eyes.
+#[utoipa::path(get, path = "/v1/worlds/{world}/persons/{person}/capsule", tag = "ledger",
+    params(
+        ("world" = String, Path),
+        ("person" = String, Path),
+        ("as" = Option<String>, Query, description = "Owner: as this person"),
+        ("audit" = Option<String>, Query, description = "Owner: `1` reads with the person's own eyes"),
+    ),
+    responses((status = 200, description = "The capsule", body = wire::ledger::CapsulePack)))]
+pub(crate) async fn capsule(
+    State(shared): State<Arc<Shared>>,
+    Query(ReadingQuery): Query<ReadingQuery>,
+    seat: Seat,
+    Named(named): Named,
+) -> Result<Json<Value>, ApiError> {
+    let person = named.get("person").map(String::as_str).unwrap_or_default();
+    let who = if seat.audit {
+        Principal::Person { id: person_named(&seat.room, person)?, write: false }
+    } else {
+        seat.who
+    };
+    let asker = Asker { room: seat.room, who, token: seat.token };
+    let constraints = json!({ "person_id": person });
+    let mut pack = asker.ask(&shared, asker.request("CAPSULE_GET", "", &constraints)).await?;
+    if let Some(pack) = pack.as_object_mut() {
+        // Nobody asked a tool, so nothing is echoed.
+        pack.shift_remove("tool_request_id");
+        pack.shift_remove("request_id");
+    }
+    Ok(Json(pack))
+}
+
+/// Somebody who asks tools.
+pub(crate) struct Asker {
+    /// In which world.
+    pub(crate) room: Arc<Room>,
+    /// As whom.
+    pub(crate) who: Principal,
+    /// A person's token, whose calls are counted.
+    pub(crate) token: Option<TokenId>,
+}
+
+impl Asker {
+    /// What a tool answers to a request as it came.
+    pub(crate) async fn ask(&self, shared: &Arc<Shared>, request: Value) -> Result<Value, ApiError> {
+        if let Some(token) = self.token {
+            shared.tool_rate.admit(token)?;
+        }
+        let (room, caller) = (Arc::clone(&self.room), Caller::of(&self.who));
+        let work = move || {
+            let request = ToolRequest::parse(&request)?;
+            let answered: Result<Value, Fault> =
+                room.read(|world| answer(world, world.position(), &caller, &request, None));
+            answered.map_err(ApiError::from)
+        };
+        shared.blocking(work).await
+    }
+
+    /// A request of the server's own making.
+    pub(crate) fn request(&self, tool: &str, query_text: &str, constraints: &Value) -> Value {
+        let caller = Caller::of(&self.who);
+        json!({
+            "tool_request_id": tool,
+            "request_id": tool,
+            "requested_by": {
+                "engine": "turnkeep", "actor": caller.identity, "knowledge_view": self.who.viewer().as_str(),
+            },
+            "tool": { "name": tool, "query_text": query_text, "constraints": constraints },
+        })
+    }
+}

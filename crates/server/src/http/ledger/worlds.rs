@@ -1,0 +1,122 @@
+//! Worlds: made, listed, shown, changed and forked. All of it is the owner's.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+use turnkeep_ledger::config::Person;
+use turnkeep_ledger::fact::Fact;
+use turnkeep_ledger::ids::Name;
+use turnkeep_ledger::time::WorldTime;
+use turnkeep_ledger::{Code, Config, Fault, Viewer, World, as_of};
+use turnkeep_wire::json as wire;
+
+use super::super::extract::Query;
+use super::super::query::NoQuery;
+use super::body;
+use super::seat::Seat;
+use crate::error::ApiError;
+use crate::ledger::Room;
+use crate::shared::Shared;
+
+/// Lists the worlds.
+#[utoipa::path(get, path = "/v1/worlds", tag = "worlds",
+    responses((status = 200, description = "Every world, by name", body = wire::ledger::WorldList)))]
+pub(crate) async fn list(State(shared): State<Arc<Shared>>, Query(NoQuery): Query<NoQuery>) -> Json<Value> {
+    let worlds: Vec<_> = shared.worlds.list().iter().map(|room| shape(room)).collect();
+    Json(json!({ "worlds": worlds }))
+}
+
+/// Makes a world.
+#[utoipa::path(post, path = "/v1/worlds", tag = "worlds", request_body = wire::ledger::CreateWorld,
+    responses((status = 201, description = "The world's configuration", body = wire::ledger::World)))]
+pub(crate) async fn create(
+    State(shared): State<Arc<Shared>>,
+    Query(NoQuery): Query<NoQuery>,
+    body: body::Json,
+) -> Result<(StatusCode, Json<Value>), ApiError> {
+    let now = WorldTime::at(shared.worlds.now());
+    let (config, persons) = Config::from_json(&body.root(Code::ConfigInvalid), now)?;
+    distinct(&persons)?;
+    let room = shared.worlds.create(config, persons).await?;
+    Ok((StatusCode::CREATED, Json(shape(&room))))
+}
+
+/// Ids are unique ignoring case.
+fn distinct(persons: &[Person]) -> Result<(), Fault> {
+    let mut seen = BTreeSet::new();
+    let again = persons.iter().position(|person| !seen.insert(person.id.as_str().to_ascii_lowercase()));
+    again.map_or(Ok(()), |index| {
+        let path = format!("persons[{index}].person_id");
+        Err(Fault::new(Code::NameTaken, path, "is there already, perhaps in another spelling"))
+    })
+}
+
+/// Shows a world.
+#[utoipa::path(get, path = "/v1/worlds/{world}", tag = "worlds", params(("world" = String, Path)),
+    responses((status = 200, description = "Its configuration, people and clock", body = wire::ledger::World)))]
+pub(crate) async fn show(Query(NoQuery): Query<NoQuery>, seat: Seat) -> Json<Value> {
+    Json(shape(&seat.room))
+}
+
+/// Changes a world's configuration; `profile` and `clock` are fixed.
+#[utoipa::path(patch, path = "/v1/worlds/{world}", tag = "worlds", params(("world" = String, Path)),
+    request_body = wire::ledger::ChangeWorld,
+    responses((status = 200, description = "The configuration as it is now", body = wire::ledger::World)))]
+pub(crate) async fn change(
+    Query(NoQuery): Query<NoQuery>,
+    seat: Seat,
+    body: body::Json,
+) -> Result<Json<Value>, ApiError> {
+    let config = seat.room.read(|world| world.config.changed(&body.root(Code::ConfigInvalid)))?;
+    seat.room.record(vec![Fact::Config(Box::new(config))]).await?;
+    Ok(Json(shape(&seat.room)))
+}
+
+/// Makes a world that shares this one's past, up to a time or the operator's cursor, or up to now.
+#[utoipa::path(post, path = "/v1/worlds/{world}/fork", tag = "worlds", params(("world" = String, Path)),
+    request_body = wire::ledger::ForkWorld,
+    responses((status = 201, description = "The new world's configuration", body = wire::ledger::World)))]
+pub(crate) async fn fork(
+    State(shared): State<Arc<Shared>>,
+    Query(NoQuery): Query<NoQuery>,
+    seat: Seat,
+    body: body::Json,
+) -> Result<(StatusCode, Json<Value>), ApiError> {
+    let root = body.root(Code::ConfigInvalid);
+    if let Some(path) = root.unknown_field(&["world_id", "at"])? {
+        return Err(Fault::new(Code::UnknownField, path, "is not one of world_id, at").into());
+    }
+    let given = root.field("world_id")?;
+    let name = Name::new(given.text()?)
+        .ok_or_else(|| given.fault("must be 1 to 64 letters, digits, `_`, `.` or `-`"))?;
+    let at = root.optional("at")?.map(|node| node.text()).transpose()?;
+    let at = at.map(|at| seat.room.read(|world| point(world, at))).transpose()?;
+    let room = shared.worlds.fork(&seat.room, name, at).await?;
+    Ok((StatusCode::CREATED, Json(shape(&room))))
+}
+
+fn point(world: &World, at: &str) -> Result<u32, Fault> {
+    let position = as_of::position(world, &Viewer::operator(), at, "at")?;
+    Ok(position)
+}
+
+/// A world as its owner sees it.
+fn shape(room: &Room) -> Value {
+    room.read(|world| {
+        let mut shape = world.config.to_json();
+        let persons: Vec<_> = world.people.iter().map(Person::to_json).collect();
+        let forked = world.forked.as_ref().map(|fork| json!({ "world_id": fork.from.as_str() }));
+        shape["persons"] = persons.into();
+        shape["forked_from"] = forked.into();
+        shape["world_time"] = json!({
+            "time": world.clock.time.as_str(),
+            "timezone": world.clock.timezone.as_str(),
+            "paused": world.clock.paused,
+        });
+        shape
+    })
+}

@@ -1,0 +1,174 @@
+//! Queries of the ledger's routes.
+//!
+//! Every route in a world takes `as`; those that the audit may read take `audit` too. What a seat needs of
+//! a query is read apart from what a route needs, and only the route knows which names are legal.
+
+use super::{FromQuery, Pairs, QueryError, kind};
+
+/// Entries on a page, unless the request says otherwise.
+const ENTRIES_DEFAULT: usize = 500;
+
+/// Which seat a request takes. It leaves the names of other parameters to the route.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SeatQuery {
+    /// Whose seat the owner takes.
+    pub as_person: Option<String>,
+    /// Whether the owner reads with nobody's eyes.
+    pub audit: bool,
+}
+
+impl FromQuery for SeatQuery {
+    fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
+        let audit = match pairs.one("audit", None)? {
+            None | Some("0") => false,
+            Some("1") => true,
+            Some(other) => return Err(kind("audit", other, "0 or 1")),
+        };
+        Ok(Self { as_person: pairs.one("as", None)?.map(str::to_owned), audit })
+    }
+}
+
+/// A route that may be asked as a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ActingQuery;
+
+impl ActingQuery {
+    /// The parameters.
+    pub const NAMES: &'static [&'static str] = &["as"];
+}
+
+impl FromQuery for ActingQuery {
+    fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
+        pairs.only(Self::NAMES).map(|()| Self)
+    }
+}
+
+/// A route that may be read as a person or as the audit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadingQuery;
+
+impl ReadingQuery {
+    /// The parameters.
+    pub const NAMES: &'static [&'static str] = &["as", "audit"];
+}
+
+impl FromQuery for ReadingQuery {
+    fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
+        pairs.only(Self::NAMES).map(|()| Self)
+    }
+}
+
+/// Where a page of a stream starts, and how long it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StreamQuery {
+    /// A page's `cursor_after`; none starts at the beginning.
+    pub cursor: Option<String>,
+    /// At most so many entries.
+    pub limit: usize,
+}
+
+impl StreamQuery {
+    /// The parameters.
+    pub const NAMES: &'static [&'static str] = &["cursor", "limit", "as", "audit"];
+}
+
+impl FromQuery for StreamQuery {
+    fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
+        pairs.only(Self::NAMES)?;
+        Ok(Self { cursor: pairs.one("cursor", None)?.map(str::to_owned), limit: limit(&pairs)? })
+    }
+}
+
+/// Where a subscription starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubscribeQuery {
+    /// A cursor; none starts at the beginning.
+    pub cursor: Option<String>,
+}
+
+impl SubscribeQuery {
+    /// The parameters.
+    pub const NAMES: &'static [&'static str] = &["cursor", "as"];
+}
+
+impl FromQuery for SubscribeQuery {
+    fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
+        pairs.only(Self::NAMES)?;
+        Ok(Self { cursor: pairs.one("cursor", None)?.map(str::to_owned) })
+    }
+}
+
+/// Which view, when, and compared with whose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ViewsQuery {
+    /// A time, or a cursor of the view; none means now.
+    pub as_of: Option<String>,
+    /// Another person.
+    pub vs: Option<String>,
+    /// At most so many entries.
+    pub limit: usize,
+}
+
+impl ViewsQuery {
+    /// The parameters.
+    pub const NAMES: &'static [&'static str] = &["as_of", "vs", "limit", "as", "audit"];
+}
+
+impl FromQuery for ViewsQuery {
+    fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
+        pairs.only(Self::NAMES)?;
+        let text = |name| Ok::<_, QueryError>(pairs.one(name, None)?.map(str::to_owned));
+        Ok(Self { as_of: text("as_of")?, vs: text("vs")?, limit: limit(&pairs)? })
+    }
+}
+
+/// Which lines of the audit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinesQuery {
+    /// A page's `next_cursor`.
+    pub cursor: usize,
+    /// At most so many.
+    pub limit: usize,
+}
+
+impl LinesQuery {
+    /// The parameters.
+    pub const NAMES: &'static [&'static str] = &["cursor", "limit"];
+}
+
+impl FromQuery for LinesQuery {
+    fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
+        pairs.only(Self::NAMES)?;
+        Ok(Self { cursor: pairs.count("cursor", 0)?, limit: limit(&pairs)? })
+    }
+}
+
+/// Whether a verification also looks for what an author could not have seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VerifyQuery {
+    /// Lists verbatim runs that an author could not have seen.
+    pub leaks: bool,
+}
+
+impl VerifyQuery {
+    /// The parameters.
+    pub const NAMES: &'static [&'static str] = &["leaks"];
+}
+
+impl FromQuery for VerifyQuery {
+    fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
+        pairs.only(Self::NAMES)?;
+        match pairs.one("leaks", None)? {
+            None | Some("0") => Ok(Self { leaks: false }),
+            Some("1") => Ok(Self { leaks: true }),
+            Some(other) => Err(kind("leaks", other, "0 or 1")),
+        }
+    }
+}
+
+fn limit(pairs: &Pairs) -> Result<usize, QueryError> {
+    match pairs.count("limit", ENTRIES_DEFAULT)? {
+        0 => Err(kind("limit", "0", "a whole number from 1 on")),
+        limit => Ok(limit),
+    }
+}

@@ -1,0 +1,326 @@
+//! Worlds over a store: what survives, what is answered again, what is refused, and what a writer may do.
+
+mod faults;
+mod writers;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::{Value, json};
+use tokio_util::task::TaskTracker;
+use turnkeep_journal::{MemoryStorage, Storage};
+use turnkeep_ledger::config::Person;
+use turnkeep_ledger::ids::Name;
+use turnkeep_ledger::json::Node;
+use turnkeep_ledger::time::WorldTime;
+use turnkeep_ledger::{Code, Config, Fault, Principal, Viewer, World, verify};
+use turnkeep_store::{Options, Store};
+use turnkeep_types::{ManualClock, Timestamp};
+
+use super::{Answer, LedgerError, Room, Worlds};
+use crate::handle::StoreHandle;
+
+const NOW: Timestamp = Timestamp(1_763_197_200_000);
+
+/// Another one at each start, as the system's random bytes are.
+fn seed() -> [u8; 32] {
+    static STARTS: AtomicU64 = AtomicU64::new(0);
+    *blake3::hash(&STARTS.fetch_add(1, Ordering::Relaxed).to_le_bytes()).as_bytes()
+}
+
+/// Small segments, so that a disk in memory is quickly made.
+fn options() -> Options {
+    Options { segment_bytes: 1 << 20, ..Options::default() }
+}
+
+/// A server's worlds, without its sockets.
+struct House {
+    store: Store,
+    worlds: Worlds,
+    clock: Arc<ManualClock>,
+}
+
+impl House {
+    fn open(disk: impl Storage + 'static) -> Self {
+        let clock = Arc::new(ManualClock::new(NOW));
+        let store = Store::open(Arc::new(disk), &options(), clock.clone()).unwrap();
+        let handle = StoreHandle::new(store.clone(), Options::default().queue_commands_max);
+        let worlds = Worlds::open(handle, clock.clone(), TaskTracker::new(), &seed()).unwrap();
+        Self { store, worlds, clock }
+    }
+
+    async fn world(&self, body: Value) -> Arc<Room> {
+        let node = Node::root(&body, Code::ConfigInvalid);
+        let (config, persons) = Config::from_json(&node, WorldTime::at(NOW)).unwrap();
+        self.worlds.create(config, persons).await.unwrap()
+    }
+
+    async fn payments(&self) -> Arc<Room> {
+        let persons = ["PLANNER", "CODER", "REVIEWER"].map(|id| json!({ "person_id": id }));
+        self.world(json!({ "world_id": "payments", "profile": "WORKSPACE", "persons": persons })).await
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        self.store.close();
+    }
+}
+
+fn person(id: &str) -> Principal {
+    Principal::Person { id: Name::new(id).unwrap(), write: true }
+}
+
+fn envelope(id: &str, text: &str) -> Value {
+    json!({
+        "request_id": id,
+        "invoker": { "invoker_id": "test-client", "invoker_role": "INVOKER" },
+        "operator": { "operator_id": "GEORGE", "input_text": text },
+        "mode": { "kind": "BEAT" },
+    })
+}
+
+fn bundle(id: &str, who: &str, to: &[&str], text: &str) -> Value {
+    let scope = if to.is_empty() { "PUBLIC" } else { "PRIVATE" };
+    json!({
+        "bundle_id": null, "request_id": id, "proposed_by": { "engine": "test", "actor": who }, "wrote": true,
+        "entries": [{
+            "request_id": id, "author": { "author_id": who, "author_class": "PERSON" },
+            "visibility": { "scope": scope, "visible_to": to }, "channel": "PEOPLE", "text": text,
+        }],
+    })
+}
+
+async fn say(room: &Arc<Room>, id: &str, text: &str) -> Result<Answer, LedgerError> {
+    room.invoke(&Principal::Owner, envelope(id, text)).await
+}
+
+async fn write(
+    room: &Arc<Room>,
+    who: &str,
+    id: &str,
+    to: &[&str],
+    text: &str,
+) -> Result<Answer, LedgerError> {
+    room.beat(&person(who), envelope(id, ""), bundle(id, who, to, text), None).await
+}
+
+fn texts(room: &Room, viewer: Viewer) -> Vec<String> {
+    room.read(|world: &World| world.view(viewer).from(0).map(|(_, entry)| entry.text.to_string()).collect())
+}
+
+fn all(room: &Room) -> Vec<String> {
+    room.read(|world| world.all_entries().iter().map(|entry| entry.text.to_string()).collect())
+}
+
+fn code(error: LedgerError) -> Code {
+    match error {
+        LedgerError::Fault(Fault { code, .. }) => code,
+        other => panic!("{other}"),
+    }
+}
+
+async fn is_sound(house: &House, room: &Room) {
+    let contexts = room.contexts().await.unwrap();
+    let report = verify::verify(&house.store, contexts).unwrap().unwrap();
+    assert!(report.is_sound(), "{report:?}");
+}
+
+#[tokio::test]
+async fn the_default_world_is_there_from_the_start_and_writes_nothing_until_it_is_written_to() {
+    let house = House::open(MemoryStorage::new());
+    let room = house.worlds.get("default").unwrap();
+    assert_eq!(house.store.stats().contexts, 0, "watching is inert");
+    say(&room, "r-1", "Hello.").await.unwrap();
+    assert_eq!(house.store.stats().contexts, 3);
+    is_sound(&house, &room).await;
+}
+
+#[tokio::test]
+async fn p02_the_same_request_is_answered_the_same_in_sequence_in_parallel_and_after_a_restart() {
+    let disk = MemoryStorage::new();
+    let (first, second);
+    {
+        let house = House::open(disk.clone());
+        let room = house.payments().await;
+        let asked = (0..50).map(|_| {
+            let room = Arc::clone(&room);
+            tokio::spawn(
+                async move { write(&room, "PLANNER", "r-1", &["CODER"], "psst").await.unwrap().body },
+            )
+        });
+        let mut bodies = Vec::new();
+        for task in asked.collect::<Vec<_>>() {
+            bodies.push(task.await.unwrap());
+        }
+        first = bodies.pop().unwrap();
+        assert!(bodies.iter().all(|body| *body == first), "fifty at once, one answer");
+        second = say(&room, "r-2", "Go on.").await.unwrap().body;
+        assert_eq!(all(&room), ["psst", "Go on."]);
+        is_sound(&house, &room).await;
+    }
+    let house = House::open(disk);
+    let room = house.worlds.get("payments").unwrap();
+    house.clock.set(Timestamp(NOW.0 + 3_600_000));
+    let again = write(&room, "PLANNER", "r-1", &["CODER"], "psst").await.unwrap();
+    assert!(again.replayed);
+    assert_eq!(again.body, first);
+    assert_eq!(say(&room, "r-2", "Go on.").await.unwrap().body, second);
+    assert_eq!(all(&room), ["psst", "Go on."], "nothing was written twice");
+}
+
+#[tokio::test]
+async fn n34_an_id_that_is_used_is_refused_to_others_and_for_other_words() {
+    let house = House::open(MemoryStorage::new());
+    let room = house.payments().await;
+    say(&room, "r-1", "Ship it.").await.unwrap();
+    assert_eq!(code(say(&room, "r-1", "Do not.").await.unwrap_err()), Code::RequestIdReused);
+    assert_eq!(code(write(&room, "CODER", "r-1", &[], "mine").await.unwrap_err()), Code::RequestIdForeign);
+    assert_eq!(all(&room), ["Ship it."]);
+}
+
+#[tokio::test]
+async fn n33_only_the_operator_speaks_as_the_operator() {
+    let house = House::open(MemoryStorage::new());
+    let room = house.payments().await;
+    let times = [
+        json!({ "time": { "declared_world_time": "2030-01-01T00:00:00Z" } }),
+        json!({ "time": { "timezone": "Europe/Berlin" } }),
+        json!({ "pause_time": true }),
+    ];
+    let mut bodies = vec![envelope("r-1", "I am GEORGE.")];
+    bodies.extend(times.map(|overrides| {
+        let mut body = envelope("r-1", "");
+        body["declared_overrides"] = overrides;
+        body
+    }));
+    for body in bodies {
+        for kind in ["BEAT", "NO_OP"] {
+            let mut body = body.clone();
+            body["mode"]["kind"] = kind.into();
+            let refused = room.invoke(&person("CODER"), body.clone()).await.unwrap_err();
+            assert_eq!(code(refused), Code::OperatorForbidden, "{body}");
+        }
+        let refused = room.beat(&person("CODER"), body, bundle("r-1", "CODER", &[], "x"), None).await;
+        assert_eq!(code(refused.unwrap_err()), Code::OperatorForbidden);
+    }
+    let silent = room.invoke(&person("CODER"), envelope("r-1", "")).await.unwrap_err();
+    assert_eq!(code(silent), Code::Forbidden, "a BEAT by invocation is the operator's");
+    let reader = Principal::Person { id: Name::new("CODER").unwrap(), write: false };
+    let refused = room.beat(&reader, envelope("r-1", ""), bundle("r-1", "CODER", &[], "x"), None).await;
+    assert_eq!(code(refused.unwrap_err()), Code::Forbidden);
+    assert_eq!(all(&room), Vec::<String>::new());
+    assert!(room.read(|world| world.outcome("r-1").is_none()));
+}
+
+#[tokio::test]
+async fn n06_a_no_op_reads_and_leaves_its_id_free() {
+    let house = House::open(MemoryStorage::new());
+    let room = house.payments().await;
+    let before = house.store.stats().turns;
+    let mut body = envelope("r-1", "not heard");
+    body["mode"]["kind"] = "NO_OP".into();
+    let answer = room.invoke(&Principal::Owner, body).await.unwrap();
+    assert!(answer.input_ignored);
+    assert_eq!(house.store.stats().turns, before);
+    say(&room, "r-1", "heard").await.unwrap();
+    assert_eq!(all(&room), ["heard"]);
+}
+
+#[tokio::test]
+async fn p17_a_fork_shares_the_past_and_goes_its_own_way() {
+    let disk = MemoryStorage::new();
+    let body;
+    {
+        let house = House::open(disk.clone());
+        let room = house.payments().await;
+        body = say(&room, "r-1", "one").await.unwrap().body;
+        write(&room, "PLANNER", "r-2", &["CODER"], "two").await.unwrap();
+        say(&room, "r-3", "three").await.unwrap();
+        let fork = house.worlds.fork(&room, Name::new("other").unwrap(), Some(2)).await.unwrap();
+        assert_eq!(all(&fork), ["one", "two"]);
+        assert_eq!(say(&fork, "r-1", "one").await.unwrap().body, body, "a request before the fork replays");
+        say(&fork, "r-3", "another three").await.unwrap();
+        assert_eq!(all(&fork), ["one", "two", "another three"]);
+        assert_eq!(all(&room), ["one", "two", "three"]);
+        let taken = house.worlds.fork(&room, Name::new("other").unwrap(), None).await;
+        assert_eq!(code(taken.err().unwrap()), Code::NameTaken);
+    }
+    let house = House::open(disk);
+    let fork = house.worlds.get("other").unwrap();
+    assert_eq!(all(&fork), ["one", "two", "another three"]);
+    assert_eq!(say(&fork, "r-1", "one").await.unwrap().body, body);
+    assert_eq!(fork.read(|world| world.people.iter().count()), 3);
+    is_sound(&house, &fork).await;
+}
+
+#[tokio::test]
+async fn p18_many_write_at_once_and_no_bundle_is_torn_or_lost() {
+    let house = House::open(MemoryStorage::new());
+    let mut tasks = Vec::new();
+    let mut rooms = Vec::new();
+    for world in 0..4 {
+        let persons: Vec<_> = (0..8).map(|n| json!({ "person_id": format!("P{n}") })).collect();
+        let body = json!({ "world_id": format!("w{world}"), "profile": "WORKSPACE", "persons": persons });
+        let room = house.world(body).await;
+        for agent in 0..8 {
+            let room = Arc::clone(&room);
+            tasks.push(tokio::spawn(async move {
+                for beat in 0..10 {
+                    let (who, id) = (format!("P{agent}"), format!("{agent}-{beat}"));
+                    write(&room, &who, &id, &[], &id).await.unwrap();
+                }
+            }));
+        }
+        rooms.push(room);
+    }
+    for task in tasks {
+        task.await.unwrap();
+    }
+    for room in rooms {
+        let mut found = texts(&room, Viewer::Public);
+        found.sort();
+        let mut wanted: Vec<_> = (0..8).flat_map(|a| (0..10).map(move |b| format!("{a}-{b}"))).collect();
+        wanted.sort();
+        assert_eq!(found, wanted);
+        is_sound(&house, &room).await;
+    }
+}
+
+#[tokio::test]
+async fn a_token_counts_until_it_ends_or_is_revoked() {
+    use turnkeep_ledger::fact::{Fact, Token};
+    use turnkeep_ledger::ids::TokenId;
+    let disk = MemoryStorage::new();
+    let secret = "tkp.payments.abc";
+    let hash = *blake3::hash(secret.as_bytes()).as_bytes();
+    let expires_at = Some(Timestamp(NOW.0 + 1000));
+    {
+        let house = House::open(disk.clone());
+        let room = house.payments().await;
+        let person = Name::new("CODER").unwrap();
+        let token = Token { id: TokenId(9), person, write: true, created_at: NOW, expires_at, secret: hash };
+        room.record(vec![Fact::Token(token)]).await.unwrap();
+    }
+    let house = House::open(disk);
+    assert!(house.worlds.principal_of(secret, NOW).is_some());
+    for (text, now) in
+        [(secret, NOW.0 + 1000), ("tkp.payments.abd", NOW.0), ("tkp.other.abc", NOW.0), ("abc", NOW.0)]
+    {
+        assert!(house.worlds.principal_of(text, Timestamp(now)).is_none(), "{text} {now}");
+    }
+    let room = house.worlds.get("payments").unwrap();
+    room.record(vec![Fact::Revoked(TokenId(9))]).await.unwrap();
+    assert!(house.worlds.principal_of(secret, NOW).is_none());
+}
+
+#[tokio::test]
+async fn people_can_be_added_while_the_world_lives() {
+    use turnkeep_ledger::fact::Fact;
+    let house = House::open(MemoryStorage::new());
+    let room = house.payments().await;
+    let refused = write(&room, "TESTER", "r-1", &[], "hi").await.unwrap();
+    assert!(refused.rejected);
+    room.record(vec![Fact::Person(Person::met(Name::new("TESTER").unwrap()))]).await.unwrap();
+    assert!(!write(&room, "TESTER", "r-2", &[], "hi").await.unwrap().rejected);
+}

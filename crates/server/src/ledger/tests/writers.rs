@@ -1,0 +1,176 @@
+//! The attached writer, as real programs: whatever it does, the operator's words are there.
+
+use super::*;
+
+/// A world whose writer is this shell script.
+async fn attached(house: &House, script: &str, limits: Value) -> Arc<Room> {
+    let body = json!({ "world_id": "w", "writer": format!("cmd: {script}"), "limits": limits });
+    house.world(body).await
+}
+
+/// A writer that answers each beat with what `answer` prints; `$r` is the request's id.
+fn answering(answer: &str) -> String {
+    format!(
+        r#"while read -r line; do r=$(printf '%s' "$line" | sed 's/.*"request_id":"\([^"]*\)".*/\1/'); {answer}; done"#
+    )
+}
+
+/// Prints a proposal with one public entry of REBECCA.
+const PROPOSE: &str = r#"printf '{"type":"proposal","bundle":{"request_id":"%s","proposed_by":{"engine":"sh","actor":"writer"},"wrote":true,"entries":[{"request_id":"%s","author":{"author_id":"REBECCA","author_class":"PERSON"},"visibility":{"scope":"PUBLIC","visible_to":[]},"channel":"PEOPLE","text":"Come in."}]}}\n' "$r" "$r""#;
+
+/// Prints so many questions and waits for the result of each.
+fn ask(times: u32) -> String {
+    format!(
+        r#"for n in $(seq {times}); do printf '{{"type":"tool","request":{{"tool_request_id":"t%s","request_id":"%s","requested_by":{{"engine":"sh","actor":"writer","knowledge_view":"PUBLIC"}},"tool":{{"name":"LEDGER_SEARCH","query_text":"knock"}}}}}}\n' "$n" "$r"; read -r pack; done"#
+    )
+}
+
+fn lines(house: &House, contexts: [turnkeep_types::ContextId; 3], what: &str) -> Vec<String> {
+    use turnkeep_ledger::fact::Fact;
+    use turnkeep_ledger::log::Place;
+    let mut found = Vec::new();
+    Place::new(contexts)
+        .catch_up(&house.store, |_, fact| {
+            if let Fact::Line(line) = fact
+                && line.what == what
+            {
+                found.push(line.details);
+            }
+        })
+        .unwrap();
+    found
+}
+
+#[tokio::test]
+async fn a_writer_adds_its_entries_after_the_operators_words() {
+    let house = House::open(MemoryStorage::new());
+    let room = attached(&house, &answering(PROPOSE), json!({})).await;
+    let answer = say(&room, "r-1", "I knock.").await.unwrap();
+    let shown: Value = serde_json::from_slice(&answer.body).unwrap();
+    assert_eq!(shown["stream"]["entries"][1]["author_label"], "REBECCA");
+    assert_eq!(all(&room), ["I knock.", "Come in."]);
+    say(&room, "r-2", "").await.unwrap();
+    assert_eq!(all(&room), ["I knock.", "Come in.", "Come in."]);
+    is_sound(&house, &room).await;
+}
+
+#[tokio::test]
+async fn a_writer_that_fails_in_any_way_adds_nothing_and_the_words_are_there() {
+    let garbage = answering("echo garbage");
+    let half = answering("printf '{\"type\":\"no_write\"}'; exit 0");
+    let seventeen = answering(&format!("{}; {PROPOSE}", ask(17)));
+    let rejected = answering(&PROPOSE.replace("REBECCA", "GEORGE"));
+    for (name, script) in [
+        ("exits at once", "exit 3"),
+        ("is no program", "/nonexistent/program"),
+        ("prints garbage", garbage.as_str()),
+        ("breaks off", half.as_str()),
+        ("closes its output", "exec 1>&-; cat"),
+        ("asks seventeen questions", seventeen.as_str()),
+        ("speaks for the operator", rejected.as_str()),
+    ] {
+        let house = House::open(MemoryStorage::new());
+        let room = attached(&house, script, json!({})).await;
+        for id in ["r-1", "r-2"] {
+            let answer = say(&room, id, "I knock.").await.unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert!(!answer.rejected, "{name}");
+        }
+        assert_eq!(all(&room), ["I knock.", "I knock."], "{name}");
+        let contexts = room.contexts().await.unwrap();
+        let told =
+            lines(&house, contexts, "writer-failed").len() + lines(&house, contexts, "rejection").len();
+        assert_eq!(told, 2, "{name}");
+        is_sound(&house, &room).await;
+    }
+}
+
+#[tokio::test]
+async fn a_writer_that_hangs_or_floods_is_ended_in_its_time() {
+    for (name, script) in [("hangs", "cat >/dev/null"), ("floods", "exec yes | tr -d '\\n'")] {
+        let house = House::open(MemoryStorage::new());
+        let room = attached(&house, script, json!({ "writer_seconds": 1 })).await;
+        say(&room, "r-1", "I knock.").await.unwrap();
+        assert_eq!(all(&room), ["I knock."], "{name}");
+    }
+}
+
+#[tokio::test]
+async fn n28_sixteen_questions_are_answered_and_leave_their_lines() {
+    let house = House::open(MemoryStorage::new());
+    let room = attached(&house, &answering(&format!("{}; {PROPOSE}", ask(16))), json!({})).await;
+    say(&room, "r-1", "I knock.").await.unwrap();
+    assert_eq!(all(&room), ["I knock.", "Come in."]);
+    let contexts = room.contexts().await.unwrap();
+    assert_eq!(lines(&house, contexts, "tool").len(), 16);
+}
+
+/// Keeps what it was sent in a file, and is silent.
+fn keeping(file: &std::path::Path) -> String {
+    format!(
+        r#"while read -r line; do printf '%s\n' "$line" >> {}; echo '{{"type":"no_write"}}'; done"#,
+        file.display()
+    )
+}
+
+#[tokio::test]
+async fn p13_the_anchor_is_told_once_and_n18_intent_and_notes_never() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("sent");
+    let house = House::open(MemoryStorage::new());
+    let room = attached(&house, &keeping(&file), json!({})).await;
+    for id in ["r-1", "r-2", "r-3"] {
+        let mut body = envelope(id, "I knock.");
+        body["mode"]["client_intent"] = "make it dramatic".into();
+        body["invoker"]["notes"] = "secret note".into();
+        room.invoke(&Principal::Owner, body).await.unwrap();
+    }
+    let sent = std::fs::read_to_string(&file).unwrap();
+    assert!(!sent.contains("dramatic") && !sent.contains("secret note"));
+    let sent: Vec<Value> = sent.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told: Vec<_> = sent
+        .iter()
+        .map(|beat| (beat["scene_anchor"].is_object(), beat["scene_anchor_id"].is_string()))
+        .collect();
+    assert_eq!(told, [(true, false), (false, true), (false, true)]);
+    assert_eq!(sent[0]["operator_text"], "I knock.");
+    assert_eq!(sent[0]["actor"], "writer");
+}
+
+#[tokio::test]
+async fn p14_a_full_writer_begins_anew_and_no_word_is_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("sent");
+    let house = House::open(MemoryStorage::new());
+    let room = attached(&house, &keeping(&file), json!({ "writer_tokens": 4096 })).await;
+    let long = "x y ".repeat(1000);
+    for number in 0..6 {
+        say(&room, &format!("r-{number}"), &long).await.unwrap();
+    }
+    say(&room, "big", &"z".repeat(1 << 20)).await.unwrap();
+    say(&room, "after", "please rehydrate").await.unwrap();
+    say(&room, "normal", "on").await.unwrap();
+    let sent = std::fs::read_to_string(&file).unwrap();
+    let sent: Vec<Value> = sent.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let rehydrated: Vec<_> = sent.iter().map(|beat| beat["rehydration"].is_object()).collect();
+    assert_eq!(sent.len(), 9);
+    assert!(rehydrated[7], "the beat after the flood begins with a rehydration: {rehydrated:?}");
+    assert!(!rehydrated[8], "{rehydrated:?}");
+    for beat in sent.iter().filter(|beat| beat["rehydration"].is_object()) {
+        let pack = beat["rehydration"].to_string().len() + beat["scene_anchor"].to_string().len();
+        assert!(pack <= 4096 * 3 / 2, "{pack}");
+    }
+    assert_eq!(all(&room).len(), 9);
+    is_sound(&house, &room).await;
+}
+
+#[tokio::test]
+async fn while_time_is_paused_the_writer_is_not_asked() {
+    let house = House::open(MemoryStorage::new());
+    let room = attached(&house, &answering(PROPOSE), json!({})).await;
+    let mut pause = envelope("p", "");
+    pause["declared_overrides"] = json!({ "pause_time": true });
+    room.invoke(&Principal::Owner, pause).await.unwrap();
+    let before = all(&room).len();
+    say(&room, "r-1", "Anyone?").await.unwrap();
+    assert_eq!(all(&room).len(), before + 1);
+}

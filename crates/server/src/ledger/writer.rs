@@ -1,0 +1,334 @@
+//! The attached writer: a program of the user's that is asked what happens when the operator has spoken.
+//!
+//! One long-lived process per world; its life is the epoch. It reads and writes JSON lines. Whatever it does,
+//! it ends with a proposal, with silence or as a failure, within its time; a failure ends the process and adds
+//! nothing. Ledger text reaches it as data in fields. Whoever holds the lease asks; others wait in order.
+
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::{Mutex, MutexGuard, Semaphore};
+use turnkeep_ledger::config::{Config, Writer};
+use turnkeep_ledger::envelope::Envelope;
+use turnkeep_ledger::epoch::{Beginning, Due, Life, Why};
+use turnkeep_ledger::fact::{AuditLine, Fact};
+use turnkeep_ledger::json;
+use turnkeep_ledger::tools::{self, Caller, EpochAnchor, Eyes, Loop};
+use turnkeep_ledger::{Code, Fault, Grant, Viewer, World};
+
+use super::error::LedgerError;
+use super::room::Room;
+
+/// What the attached writer calls itself in proposals and questions.
+pub(super) const ACTOR: &str = "writer";
+/// Beats that may wait for the writer.
+const WAITING_MAX: usize = 16;
+/// One line from the writer: a bundle of the largest texts, escaped.
+const LINE_BYTES_MAX: u64 = 64 << 20;
+
+/// The seat of a world's writer.
+pub(super) struct Seat {
+    process: Mutex<Option<Process>>,
+    /// One that asks and those that wait.
+    places: Semaphore,
+}
+
+impl Default for Seat {
+    fn default() -> Self {
+        Self { process: Mutex::default(), places: Semaphore::new(WAITING_MAX + 1) }
+    }
+}
+
+/// A running writer.
+struct Process {
+    line: String,
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    life: Life,
+}
+
+/// The program is ended together with whatever it started.
+impl Drop for Process {
+    fn drop(&mut self) {
+        let group =
+            self.child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(rustix::process::Pid::from_raw);
+        if let Some(group) = group
+            && let Err(error) = rustix::process::kill_process_group(group, rustix::process::Signal::KILL)
+        {
+            tracing::debug!(%error, "the writer's processes were gone already");
+        }
+    }
+}
+
+/// How a writer's turn ended.
+pub(super) enum End {
+    /// It proposes this bundle.
+    Proposal(Value),
+    /// It adds nothing.
+    Silence,
+}
+
+/// Why a writer adds nothing.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error("it cannot be started: {0}")]
+    Start(std::io::Error),
+    #[error("it cannot be written to or read from: {0}")]
+    Io(#[from] std::io::Error),
+    #[error("it ended")]
+    Ended,
+    #[error("a line is longer than {LINE_BYTES_MAX} bytes")]
+    Flood,
+    #[error("it did not finish within {0} s")]
+    TimeOut(u64),
+    #[error("it printed a line that is no tool request, proposal or no_write: {0}")]
+    Garbage(String),
+    #[error("it asked more than a beat may ask")]
+    LoopLimit,
+}
+
+impl Room {
+    /// Asks the world's writer. A writer that fails adds nothing; only storage faults are errors.
+    pub(super) async fn ask_writer(&self, envelope: &Envelope) -> Result<End, LedgerError> {
+        let (writer, paused) = self.read(|world| (world.config.writer.clone(), world.clock.paused));
+        let (Writer::Command(line), false) = (writer, paused) else { return Ok(End::Silence) };
+        let _place = self.seat.places.try_acquire().map_err(|_| too_many())?;
+        let mut process = self.seat.process.lock().await;
+        let seconds = self.read(|world| world.config.limits.writer_seconds);
+        let mut tools = Tools::new(self, envelope);
+        let talk = self.talk(&mut process, &line, envelope, &mut tools);
+        let end = match tokio::time::timeout(Duration::from_secs(seconds), talk).await {
+            Ok(end) => end?,
+            Err(_) => Err(Failure::TimeOut(seconds)),
+        };
+        let mut lines = tools.lines;
+        let end = end.unwrap_or_else(|failure| {
+            *process = None;
+            lines.push(self.line(envelope, "writer-failed", json!({ "why": failure.to_string() })));
+            End::Silence
+        });
+        if !lines.is_empty() {
+            self.commit(&mut self.pen().await, lines).await?;
+        }
+        Ok(end)
+    }
+
+    async fn talk(
+        &self,
+        seat: &mut MutexGuard<'_, Option<Process>>,
+        line: &str,
+        envelope: &Envelope,
+        tools: &mut Tools<'_>,
+    ) -> Result<Result<End, Failure>, LedgerError> {
+        let begun = match self.begin(seat, line, envelope).await? {
+            Ok(begun) => begun,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        let Some(process) = seat.as_mut() else { return Ok(Err(Failure::Ended)) };
+        let message = self.read(|world| beat_message(world, envelope, &begun));
+        Ok(process.converse(message, tools).await)
+    }
+
+    /// Brings the writer to the boundary of a beat: running, and told what it must know.
+    async fn begin(
+        &self,
+        seat: &mut MutexGuard<'_, Option<Process>>,
+        line: &str,
+        envelope: &Envelope,
+    ) -> Result<Result<Due, Failure>, LedgerError> {
+        if seat.as_mut().is_none_or(|process| !process.serves(line)) {
+            **seat = match Process::start(line) {
+                Ok(process) => Some(process),
+                Err(failure) => return Ok(Err(failure)),
+            };
+        }
+        let Some(process) = seat.as_mut() else { return Ok(Err(Failure::Ended)) };
+        let due = self
+            .read(|world| process.life.due(&world.view(writer_viewer(&world.config)), &envelope.request_id));
+        if let Due::New(beginning) = &due {
+            self.record_epoch(envelope, beginning).await?;
+            if beginning.why == Why::Full {
+                *process = match Process::start(line) {
+                    Ok(process) => process,
+                    Err(failure) => return Ok(Err(failure)),
+                };
+            }
+            process.life.begin(beginning);
+        }
+        Ok(Ok(due))
+    }
+
+    /// Pack, anchor and epoch are one append; if it fails, the beat fails like any storage fault.
+    async fn record_epoch(&self, envelope: &Envelope, beginning: &Beginning) -> Result<(), LedgerError> {
+        let mut facts = vec![Fact::Epoch(Box::new(beginning.epoch.clone()))];
+        if beginning.why == Why::Full {
+            let details = json!({ "epoch": beginning.epoch.number, "dropped_entries": beginning.dropped });
+            facts.push(self.line(envelope, "rehydration", details));
+        }
+        self.commit(&mut self.pen().await, facts).await
+    }
+
+    fn line(&self, envelope: &Envelope, what: &str, details: Value) -> Fact {
+        Fact::Line(AuditLine {
+            at: self.now(),
+            principal: ACTOR.to_owned(),
+            what: what.to_owned(),
+            request: Some(Arc::clone(&envelope.request_id)),
+            details: details.to_string(),
+        })
+    }
+}
+
+fn too_many() -> Fault {
+    Fault::new(
+        Code::TooManyRequests,
+        "",
+        "sixteen beats wait for the world's writer already: try again later",
+    )
+}
+
+/// A writer of one person looks with that person's eyes; one of several with those of the public.
+fn writer_viewer(config: &Config) -> Viewer {
+    match config.writer_persons.as_deref() {
+        Some([one]) if one.may_be_a_person() => Viewer::Reader(one.clone()),
+        Some(_) | None => Viewer::Public,
+    }
+}
+
+fn beat_message(world: &World, envelope: &Envelope, due: &Due) -> Value {
+    let persons = world.config.writer_persons.as_ref();
+    let persons = persons.map(|names| names.iter().map(ToString::to_string).collect::<Vec<_>>());
+    let mut message = json!({
+        "type": "beat",
+        "request_id": &*envelope.request_id,
+        "world_time": world.clock.time.as_str(),
+        "timezone": world.clock.timezone.as_str(),
+        "operator_text": envelope.input_text,
+        "actor": ACTOR,
+        "may_author": persons,
+        "view": writer_viewer(&world.config).as_str(),
+    });
+    let mut add =
+        |key: &str, value: Value| message.as_object_mut().map(|fields| fields.insert(key.to_owned(), value));
+    match due {
+        Due::Same(anchor) => drop(add("scene_anchor_id", anchor.to_string().into())),
+        Due::New(beginning) => {
+            let pack = |text: &str| json::parse(text.as_bytes()).unwrap_or_default();
+            add("scene_anchor", pack(&beginning.epoch.anchor));
+            if let Some(rehydration) = &beginning.epoch.rehydration {
+                add("rehydration", pack(rehydration));
+            }
+        }
+    }
+    message
+}
+
+/// The questions of one beat.
+struct Tools<'a> {
+    room: &'a Room,
+    envelope: &'a Envelope,
+    position: u32,
+    asked: Loop,
+    lines: Vec<Fact>,
+}
+
+impl<'a> Tools<'a> {
+    fn new(room: &'a Room, envelope: &'a Envelope) -> Self {
+        let asked = Loop::new(Arc::clone(&envelope.request_id));
+        let position = room.read(World::position);
+        Self { room, envelope, position, asked, lines: Vec::new() }
+    }
+
+    /// Answers a question; the ledger is as it was when the beat began.
+    fn answer(&mut self, request: &Value) -> Result<String, Failure> {
+        let position = self.position;
+        let answered = self.room.read(|world| {
+            let grant = Grant::of_attached(&world.config);
+            let caller = Caller { identity: ACTOR.to_owned(), eyes: Eyes::Attached(grant) };
+            let viewer = writer_viewer(&world.config);
+            let epoch = world.epoch().map(|epoch| EpochAnchor { viewer: &viewer, pack: &epoch.anchor });
+            self.asked.call(request, |request| tools::answer(world, position, &caller, request, epoch))
+        });
+        let fault = answered.as_ref().err().map(|fault| fault.code.word());
+        self.lines.push(self.room.line(self.envelope, "tool", json!({ "request": request, "fault": fault })));
+        match answered {
+            Ok(pack) => Ok(format!("{{\"type\":\"result\",\"pack\":{pack}}}")),
+            Err(fault) if fault.code == Code::LoopLimit => Err(Failure::LoopLimit),
+            Err(fault) => {
+                let error =
+                    json!({ "code": fault.code.word(), "path": fault.path, "message": fault.message });
+                Ok(json!({ "type": "result", "error": error }).to_string())
+            }
+        }
+    }
+}
+
+impl Process {
+    fn start(line: &str) -> Result<Self, Failure> {
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.process_group(0).kill_on_drop(true).spawn().map_err(Failure::Start)?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(Failure::Ended);
+        };
+        Ok(Self {
+            line: line.to_owned(),
+            child,
+            input,
+            output: BufReader::new(output),
+            life: Life::default(),
+        })
+    }
+
+    /// Whether this process runs and is the one that the configuration names.
+    fn serves(&mut self, line: &str) -> bool {
+        self.line == line && matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Tells the beat and answers questions until the writer is done.
+    async fn converse(&mut self, message: Value, tools: &mut Tools<'_>) -> Result<End, Failure> {
+        self.send(message.to_string()).await?;
+        loop {
+            let said = self.receive().await?;
+            let garbage = || Failure::Garbage(said.chars().take(200).collect());
+            let mut value = json::parse(said.as_bytes()).map_err(|_| garbage())?;
+            match value.get("type").and_then(Value::as_str) {
+                Some("tool") => {
+                    let request = value.get_mut("request").map(Value::take).ok_or_else(garbage)?;
+                    let answer = tools.answer(&request)?;
+                    self.send(answer).await?;
+                }
+                Some("proposal") => {
+                    let bundle = value.get_mut("bundle").map(Value::take).ok_or_else(garbage)?;
+                    return Ok(End::Proposal(bundle));
+                }
+                Some("no_write") => return Ok(End::Silence),
+                _ => return Err(garbage()),
+            }
+        }
+    }
+
+    async fn send(&mut self, mut line: String) -> Result<(), Failure> {
+        line.push('\n');
+        self.life.exchanged(line.len());
+        self.input.write_all(line.as_bytes()).await?;
+        Ok(self.input.flush().await?)
+    }
+
+    async fn receive(&mut self) -> Result<String, Failure> {
+        let mut line = Vec::new();
+        let read = (&mut self.output).take(LINE_BYTES_MAX).read_until(b'\n', &mut line).await?;
+        self.life.exchanged(read);
+        match line.pop() {
+            None => Err(Failure::Ended),
+            Some(b'\n') => String::from_utf8(line).map_err(|_| Failure::Garbage("no UTF-8".to_owned())),
+            Some(_) if read as u64 == LINE_BYTES_MAX => Err(Failure::Flood),
+            Some(_) => Err(Failure::Ended),
+        }
+    }
+}

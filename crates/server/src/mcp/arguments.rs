@@ -1,0 +1,51 @@
+//! The arguments of a tool: known by name, or the call is refused.
+
+use serde_json::{Map, Value};
+use turnkeep_ledger::json::Node;
+use turnkeep_ledger::{Code, Fault};
+
+/// The arguments of one call.
+pub(super) struct Arguments<'a>(Node<'a>);
+
+impl<'a> Arguments<'a> {
+    /// These arguments, if each of them is one of the tool's.
+    pub(super) fn new(value: &'a Value, schema: &Value) -> Result<Self, Fault> {
+        let node = Node::root(value, Code::ToolRequestInvalid);
+        let known = schema.get("properties").and_then(Value::as_object);
+        let known: Vec<&str> = known.map(Map::keys).into_iter().flatten().map(String::as_str).collect();
+        match node.unknown_field(&known)? {
+            Some(path) => {
+                let message = format!("is not an argument here; these are: {}", known.join(", "));
+                Err(Fault::new(Code::UnknownField, path, message))
+            }
+            None => Ok(Self(node)),
+        }
+    }
+
+    /// A text that must be there.
+    pub(super) fn text(&self, name: &str) -> Result<&'a str, Fault> {
+        self.0.field(name)?.text()
+    }
+
+    /// A text that may be there.
+    pub(super) fn optional_text(&self, name: &str) -> Result<Option<&'a str>, Fault> {
+        self.0.optional(name)?.map(|node| node.text()).transpose()
+    }
+
+    /// A number that may be there.
+    pub(super) fn optional_count(&self, name: &str) -> Result<Option<usize>, Fault> {
+        let count = self.0.optional(name)?.map(|node| node.count()).transpose()?;
+        Ok(count.map(|count| usize::try_from(count).unwrap_or(usize::MAX)))
+    }
+
+    /// Texts that may be there.
+    pub(super) fn optional_texts(&self, name: &str) -> Result<Option<Vec<&'a str>>, Fault> {
+        let Some(node) = self.0.optional(name)? else { return Ok(None) };
+        node.items()?.iter().map(Node::text).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// What was given under a name, as it was given.
+    pub(super) fn given(&self, name: &str) -> Value {
+        self.0.value.get(name).cloned().unwrap_or_default()
+    }
+}

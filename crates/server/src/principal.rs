@@ -1,0 +1,38 @@
+//! Who a request is from. Identity comes from the token and from nothing else.
+
+use std::sync::Arc;
+
+use turnkeep_ledger::Principal;
+use turnkeep_ledger::ids::TokenId;
+
+use crate::ledger::Room;
+
+/// Who a request is from.
+#[derive(Clone)]
+pub(crate) enum Caller {
+    /// Whoever has the owner's token: every room is open.
+    Owner,
+    /// A person of one world, by a token of that world.
+    Person(PersonCaller),
+}
+
+/// A person of one world.
+#[derive(Clone)]
+pub(crate) struct PersonCaller {
+    /// The world.
+    pub(crate) room: Arc<Room>,
+    /// Who, and whether it may write.
+    pub(crate) who: Principal,
+    /// By which token.
+    pub(crate) token: TokenId,
+}
+
+impl Caller {
+    /// The person, if it is one.
+    pub(crate) fn person(&self) -> Option<&PersonCaller> {
+        match self {
+            Self::Owner => None,
+            Self::Person(person) => Some(person),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! How often a person's token may ask: so many calls in a minute, counted per token, on every surface together.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use turnkeep_ledger::ids::TokenId;
+use turnkeep_ledger::{Code, Fault};
+
+/// Calls that one token may make in a window.
+const CALLS_MAX: u32 = 600;
+const WINDOW: Duration = Duration::from_mins(1);
+/// Tokens that are remembered; those whose window is over are forgotten first.
+const TOKENS_MAX: usize = 10_000;
+
+/// The calls of the present minute.
+#[derive(Debug, Default)]
+pub(crate) struct ToolRate(Mutex<HashMap<TokenId, Window>>);
+
+#[derive(Debug)]
+struct Window {
+    began: Instant,
+    calls: u32,
+}
+
+impl ToolRate {
+    /// Counts a call, or refuses it.
+    pub(crate) fn admit(&self, token: TokenId) -> Result<(), Fault> {
+        let now = Instant::now();
+        let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if windows.len() >= TOKENS_MAX {
+            windows.retain(|_, window| now.duration_since(window.began) < WINDOW);
+        }
+        let window = windows.entry(token).or_insert(Window { began: now, calls: 0 });
+        if now.duration_since(window.began) >= WINDOW {
+            *window = Window { began: now, calls: 0 };
+        }
+        if window.calls >= CALLS_MAX {
+            let message = "this token made 600 calls within a minute: wait a moment";
+            return Err(Fault::new(Code::TooManyRequests, "", message));
+        }
+        window.calls += 1;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_token_has_six_hundred_calls_a_minute_and_others_are_not_touched() {
+        let rate = ToolRate::default();
+        for _ in 0..CALLS_MAX {
+            rate.admit(TokenId(1)).unwrap();
+        }
+        assert_eq!(rate.admit(TokenId(1)).unwrap_err().code, Code::TooManyRequests);
+        rate.admit(TokenId(2)).unwrap();
+        tokio::time::advance(WINDOW).await;
+        rate.admit(TokenId(1)).unwrap();
+    }
+}

@@ -1,0 +1,64 @@
+//! The store's own routes to a world's contexts: nothing is written past the ledger, and reading leaves a line.
+
+use serde_json::{Value, json};
+
+use super::{Kind, Team, refused};
+
+async fn contexts(team: &Team) -> Vec<String> {
+    let page = team.get(Kind::Owner, "/v1/contexts?label=turnkeep.ledger.world=team").await.json();
+    let contexts = page["contexts"].as_array().unwrap().iter();
+    contexts.map(|context| context["context_id"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn nothing_is_written_to_a_world_past_its_ledger() {
+    let team = Team::start().await;
+    team.say("r-1", "hello").await;
+    let contexts = contexts(&team).await;
+    assert_eq!(contexts.len(), 3);
+    let before = team.recorded();
+    for context in &contexts {
+        let turn = json!({ "type_id": "x", "type_version": 1, "payload_b64": "wA==" });
+        for path in ["turns", "append"] {
+            let reply = team.post(Kind::Owner, &format!("/v1/contexts/{context}/{path}"), &turn).await;
+            refused(&reply, 403, "FORBIDDEN", path);
+            assert_eq!(reply.json()["error"]["details"]["world_id"], "team");
+        }
+        let patch = team.call(Kind::Owner, "PATCH", &format!("/v1/contexts/{context}"));
+        refused(&patch.json(&json!({ "labels": {} })).send().await, 403, "FORBIDDEN", "labels");
+    }
+    // Nor can anybody make a context that passes for a world's.
+    for body in [
+        json!({ "labels": { "turnkeep.ledger.world": "team" } }),
+        json!({ "idempotency_key": "turnkeep.ledger:new:REALITY" }),
+    ] {
+        refused(&team.post(Kind::Owner, "/v1/contexts", &body).await, 403, "Forbidden", &body);
+    }
+    assert_eq!(team.recorded(), before);
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn a_raw_read_leaves_a_line_also_through_a_fork() {
+    let team = Team::start().await;
+    team.say("r-1", "hello").await;
+    let count = async || {
+        let lines = team.lines().await;
+        lines.iter().filter(|(what, _)| what == "store-read").count()
+    };
+    let contexts = contexts(&team).await;
+    let page = team.get(Kind::Owner, &format!("/v1/contexts/{}/turns", contexts[2])).await;
+    assert_eq!((page.status, count().await), (200, 1), "{}", page.text());
+    let turn = page.json()["turns"][0]["turn_id"].as_str().unwrap().to_owned();
+    team.get(Kind::Owner, &format!("/v1/turns/{turn}")).await;
+    assert_eq!(count().await, 2);
+    let fork = team.post(Kind::Owner, "/v1/contexts/fork", &json!({ "base_turn_id": turn })).await.json();
+    let fork = Value::as_str(&fork["context_id"]).unwrap().to_owned();
+    team.get(Kind::Owner, &format!("/v1/contexts/{fork}/turns")).await;
+    assert_eq!(count().await, 3);
+    drop(team.follow(Kind::Owner, "/v1/events").await);
+    drop(team.follow(Kind::Owner, &format!("/v1/contexts/{}/events", contexts[0])).await);
+    drop(team.follow(Kind::Owner, "/v1/export").await);
+    assert_eq!(count().await, 6);
+    team.stop().await;
+}

@@ -1,0 +1,70 @@
+//! Following a view: resumed by cursor, silent about what is hidden, over when the token is.
+
+use serde_json::Value;
+
+use super::{Kind, Team, refused};
+use crate::client::within;
+
+fn parsed(event: &str) -> (String, Value) {
+    let line = |name: &str| {
+        let line = event.lines().find_map(|line| line.strip_prefix(name));
+        line.unwrap_or_else(|| panic!("{event}")).to_owned()
+    };
+    assert_eq!(line("event: "), "projection");
+    (line("id: "), serde_json::from_str(&line("data: ")).unwrap())
+}
+
+#[tokio::test]
+async fn a_subscription_resumes_behind_the_last_event_and_repeats_nothing() {
+    let team = Team::start().await;
+    team.say("r-1", "one").await;
+    let mut stream = team.follow(Kind::Reader, "/v1/worlds/team/subscribe").await;
+    let (id, page) = parsed(&stream.event().await.unwrap());
+    assert_eq!(page["stream"]["entries"][0]["text"], "one");
+    assert_eq!(page["stream"]["cursor_after"], id);
+    drop(stream);
+    team.say("r-2", "two").await;
+    let call = team.call(Kind::Reader, "GET", "/v1/worlds/team/subscribe").header("last-event-id", &id);
+    let mut stream = call.stream().await;
+    let (_, page) = parsed(&stream.event().await.unwrap());
+    assert_eq!(page["stream"]["entries"].as_array().unwrap().len(), 1);
+    assert_eq!(page["stream"]["entries"][0]["text"], "two");
+    team.say("r-3", "three").await;
+    let (_, page) = parsed(&stream.event().await.unwrap());
+    assert_eq!(page["stream"]["entries"][0]["text"], "three");
+    // A cursor is its bearer's.
+    let path = format!("/v1/worlds/team/subscribe?cursor={id}");
+    refused(&team.get(Kind::Writer, &path).await, 400, "BAD_CURSOR", "another view's cursor");
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_hidden_sends_nothing() {
+    let team = Team::start().await;
+    let mut stream = team.follow(Kind::Reader, "/v1/worlds/team/subscribe").await;
+    team.write("r-1", "for the operator", Some(&["GEORGE"])).await;
+    team.write("r-2", "for all", None).await;
+    let (id, page) = parsed(&stream.event().await.unwrap());
+    assert_eq!(page["stream"]["entries"].as_array().unwrap().len(), 1);
+    assert_eq!(page["stream"]["entries"][0]["text"], "for all");
+    let resumed = team.get(Kind::Reader, &format!("/v1/worlds/team/stream?cursor={id}")).await.json();
+    assert_eq!(resumed["stream"]["entries"], serde_json::json!([]));
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn a_subscription_ends_when_its_token_is_revoked() {
+    let team = Team::start().await;
+    team.say("r-1", "one").await;
+    let mut stream = team.follow(Kind::Reader, "/v1/worlds/team/subscribe").await;
+    stream.event().await.unwrap();
+    let tokens = team.get(Kind::Owner, "/v1/worlds/team/tokens").await.json();
+    for token in tokens["tokens"].as_array().unwrap() {
+        let path = format!("/v1/worlds/team/tokens/{}", token["token_id"].as_str().unwrap());
+        assert_eq!(team.call(Kind::Owner, "DELETE", &path).send().await.status, 204);
+    }
+    team.say("r-2", "two").await;
+    assert_eq!(within(stream.event()).await, None);
+    assert_eq!(team.get(Kind::Reader, "/v1/worlds/team/stream").await.status, 401);
+    team.stop().await;
+}

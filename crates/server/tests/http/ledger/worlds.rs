@@ -1,0 +1,156 @@
+//! Worlds, people and tokens as their owner keeps them.
+
+use serde_json::{Value, json};
+use turnkeep_wire::json::ledger as wire;
+
+use super::{Kind, Team, beat, refused, search};
+
+fn reads_as<T: serde::de::DeserializeOwned>(value: &Value) {
+    if let Err(error) = serde_json::from_value::<T>(value.clone()) {
+        panic!("{error}: {value:#}");
+    }
+}
+
+#[tokio::test]
+async fn every_answer_reads_back_as_its_shape() {
+    let team = Team::start().await;
+    let world = "/v1/worlds/team";
+    let read = async |kind, path: &str| {
+        let reply = team.get(kind, &format!("{world}{path}")).await;
+        assert_eq!(reply.status, 200, "{path}: {}", reply.text());
+        reply.json()
+    };
+    reads_as::<wire::ProjectionOutput>(&team.say("r-1", "hello BOB").await);
+    reads_as::<wire::BeatAnswer>(&team.write("r-2", "hello", Some(&["ANN"])).await);
+    reads_as::<wire::World>(&read(Kind::Owner, "").await);
+    reads_as::<wire::WorldList>(&team.get(Kind::Owner, "/v1/worlds").await.json());
+    reads_as::<wire::PersonList>(&read(Kind::Owner, "/persons").await);
+    reads_as::<wire::TokenList>(&read(Kind::Owner, "/tokens").await);
+    reads_as::<wire::AuditPage>(&read(Kind::Owner, "/audit/lines").await);
+    reads_as::<wire::AuditPage>(&read(Kind::Owner, "/audit/derived").await);
+    reads_as::<wire::ProjectionOutput>(&read(Kind::Reader, "/stream").await);
+    let verified = read(Kind::Owner, "/verify?leaks=1").await;
+    reads_as::<wire::Verification>(&verified);
+    assert_eq!((&verified["sound"], &verified["entries"]), (&json!(true), &json!(2)), "{verified}");
+    reads_as::<wire::CapsulePack>(&read(Kind::Reader, "/persons/BOB/capsule").await);
+    reads_as::<wire::SeenView>(&read(Kind::Reader, "/views/ANN").await);
+    reads_as::<wire::ViewDifference>(&read(Kind::Owner, "/views/ANN?vs=BOB&audit=1").await);
+    let tools = format!("{world}/tools");
+    let found = team.post(Kind::Writer, &tools, &search("BOB", "BOB_VIEW", "hello")).await.json();
+    reads_as::<wire::RetrievalResultPack>(&found);
+    assert_eq!(found["results"].as_array().unwrap().len(), 2);
+    for (tool, person) in [("CAPSULE_GET", Some("ANN")), ("SCENE_PACK_BUILD", None)] {
+        let mut request = search("ANN", "ANN", "");
+        request["tool"] = json!({ "name": tool, "query_text": "", "constraints": { "person_id": person } });
+        let pack = team.post(Kind::Reader, &tools, &request).await.json();
+        reads_as::<wire::ToolAnswer>(&pack);
+        assert_eq!((&pack["tool_request_id"], &pack["request_id"]), (&json!("t"), &json!("r")), "{pack}");
+    }
+    let dry =
+        team.post(Kind::Writer, &format!("{world}/proposals/check"), &beat("r-3", "BOB", "x", None)).await;
+    reads_as::<wire::CheckAnswer>(&dry.json());
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn worlds_are_made_changed_and_forked() {
+    let team = Team::start().await;
+    let make = async |body: Value| team.post(Kind::Owner, "/v1/worlds", &body).await;
+    refused(&make(json!({ "world_id": "team" })).await, 409, "NAME_TAKEN", "name");
+    refused(&make(json!({ "world_id": "a b" })).await, 400, "CONFIG_INVALID", "name");
+    refused(&make(json!({ "world_id": "w", "mood": 7 })).await, 400, "UNKNOWN_FIELD", "mood");
+    let twins = json!([{ "person_id": "Ann" }, { "person_id": "ANN" }]);
+    refused(&make(json!({ "world_id": "w", "persons": twins })).await, 409, "NAME_TAKEN", "twins");
+    let tight = json!({ "world_id": "w", "limits": { "writer_tokens": 4095 } });
+    refused(&make(tight).await, 400, "CONFIG_INVALID", "limits");
+
+    let patch =
+        async |body: Value| team.call(Kind::Owner, "PATCH", "/v1/worlds/team").json(&body).send().await;
+    let changed = patch(json!({ "operator_label": "Chief", "registry": "OPEN" })).await;
+    assert_eq!(changed.status, 200, "{}", changed.text());
+    assert_eq!(changed.json()["operator_label"], "Chief");
+    for fixed in [json!({ "profile": "NARRATIVE" }), json!({ "clock": "STEP" }), json!({ "world_id": "x" })] {
+        refused(&patch(fixed.clone()).await, 400, "UNKNOWN_FIELD", fixed);
+    }
+
+    team.say("r-1", "before").await;
+    let fork = team.post(Kind::Owner, "/v1/worlds/team/fork", &json!({ "world_id": "copy" })).await;
+    assert_eq!(fork.status, 201, "{}", fork.text());
+    assert_eq!(fork.json()["forked_from"]["world_id"], "team");
+    team.say("r-2", "after").await;
+    let stream = team.get(Kind::Owner, "/v1/worlds/copy/stream").await.json();
+    assert_eq!(stream["stream"]["entries"].as_array().unwrap().len(), 1);
+    let taken = team.post(Kind::Owner, "/v1/worlds/team/fork", &json!({ "world_id": "copy" })).await;
+    refused(&taken, 409, "NAME_TAKEN", "fork");
+    let bad = team.post(Kind::Owner, "/v1/worlds/team/fork", &json!({ "world_id": "c", "at": "noon" })).await;
+    refused(&bad, 400, "BAD_CURSOR", "at");
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn people_are_added_and_tokens_minted_within_the_rules() {
+    let team = Team::start().await;
+    let add = async |body: Value| team.post(Kind::Owner, "/v1/worlds/team/persons", &body).await;
+    assert_eq!(add(json!({ "person_id": "CARL", "human": true })).await.status, 201);
+    refused(&add(json!({ "person_id": "carl" })).await, 409, "NAME_TAKEN", "case");
+    for reserved in ["GEORGE", "world", "X_VIEW", "", "a b"] {
+        refused(&add(json!({ "person_id": reserved })).await, 400, "CONFIG_INVALID", reserved);
+    }
+    let mint = async |body: Value| team.post(Kind::Owner, "/v1/worlds/team/tokens", &body).await;
+    refused(&mint(json!({ "person_id": "DAVE" })).await, 404, "NOT_FOUND", "person");
+    let past = json!({ "person_id": "CARL", "expires_at": "2020-01-01T00:00:00Z" });
+    refused(&mint(past).await, 400, "CONFIG_INVALID", "expiry");
+    refused(&mint(json!({ "person_id": "CARL", "expires_at": 7 })).await, 400, "CONFIG_INVALID", "expiry");
+    let minted = mint(json!({ "person_id": "CARL", "write": true })).await.json();
+    assert_eq!((&minted["person_id"], &minted["write"]), (&json!("CARL"), &json!(true)));
+    let path = format!("/v1/worlds/else/tokens/{}", minted["token_id"].as_str().unwrap());
+    let foreign = team.call(Kind::Owner, "DELETE", &path).send().await;
+    refused(&foreign, 404, "NOT_FOUND", "a token of another world");
+    // An invoker may not claim to be a human.
+    let mut envelope = super::envelope("n01", "hello");
+    for claimed in ["carl", " CARL ", "Operator", "george"] {
+        envelope["invoker"]["invoker_id"] = claimed.into();
+        let reply = team.post(Kind::Owner, "/v1/worlds/team/invocations", &envelope).await;
+        refused(&reply, 400, "INVOKER_FORBIDDEN", claimed);
+    }
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn the_default_world_is_there_and_its_people_may_read_it() {
+    let team = Team::start().await;
+    let said = team.post(Kind::Owner, "/invocations", &super::envelope("r-1", "hello")).await;
+    assert_eq!(said.status, 200, "{}", said.text());
+    let body = json!({ "person_id": "REBECCA" });
+    let minted = team.post(Kind::Owner, "/v1/worlds/default/tokens", &body).await;
+    assert_eq!(minted.status, 201, "an open world knows whoever may be a person: {}", minted.text());
+    let bearer = format!("Bearer {}", minted.json()["token"].as_str().unwrap());
+    let invoke = |body: Value| team.server.post("/invocations", &body).header("authorization", &bearer);
+    let read = invoke(super::no_op("x")).send().await;
+    assert_eq!((read.status, &read.json()["stream"]["entries"][0]["text"]), (200, &json!("hello")));
+    refused(&invoke(super::envelope("x", "")).send().await, 403, "FORBIDDEN", "a BEAT");
+    refused(&invoke(super::envelope("x", "hi")).send().await, 403, "OPERATOR_FORBIDDEN", "words");
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn shapes_have_schemas() {
+    let team = Team::start().await;
+    let names = [
+        "invocation_envelope",
+        "write_bundle",
+        "write_entry",
+        "projection_output",
+        "tool_request",
+        "retrieval_result_pack",
+        "scene_anchor_pack",
+        "rehydration_pack",
+        "capsule_pack",
+    ];
+    for name in names {
+        let reply = team.get(Kind::Reader, &format!("/v1/worlds/team/schemas/{name}")).await;
+        assert_eq!((reply.status, reply.json()["$schema"].is_string()), (200, true), "{name}");
+    }
+    refused(&team.get(Kind::Reader, "/v1/worlds/team/schemas/mood").await, 404, "NOT_FOUND", "mood");
+    team.stop().await;
+}
