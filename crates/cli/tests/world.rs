@@ -166,7 +166,7 @@ impl Agent {
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let mut agent = Self { child, stdin, stdout, last: 0 };
         let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
-        assert_eq!(agent.ask("initialize", hello)["result"]["serverInfo"]["name"], "turnkeep");
+        assert_eq!(agent.ask("initialize", &hello)["result"]["serverInfo"]["name"], "turnkeep");
         agent.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
         agent
     }
@@ -177,7 +177,7 @@ impl Agent {
         stdin.flush().unwrap();
     }
 
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+    fn ask(&mut self, method: &str, params: &Value) -> Value {
         self.last += 1;
         self.send(&json!({ "jsonrpc": "2.0", "id": self.last, "method": method, "params": params }));
         let mut line = String::new();
@@ -187,8 +187,8 @@ impl Agent {
         answer
     }
 
-    fn call(&mut self, tool: &str, arguments: Value) -> Value {
-        let answer = self.ask("tools/call", json!({ "name": tool, "arguments": arguments }));
+    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+        let answer = self.ask("tools/call", &json!({ "name": tool, "arguments": arguments }));
         assert_eq!(answer["result"]["isError"], false, "{answer}");
         answer["result"]["structuredContent"].clone()
     }
@@ -207,11 +207,11 @@ fn an_agent_reads_searches_and_writes_as_its_person_with_and_without_a_server() 
     let token = token["token"].as_str().unwrap();
     for server in [None, Some(sandbox.up(&[]))] {
         let mut agent = Agent::start(&sandbox, token);
-        let written = agent.call("ledger_write", json!({ "text": "ANN was here." }));
+        let written = agent.call("ledger_write", &json!({ "text": "ANN was here." }));
         assert_eq!(written["bundle"]["entries"][0]["author"]["author_id"], "ANN");
-        let found = agent.call("ledger_search", json!({ "query": "blocker" }));
+        let found = agent.call("ledger_search", &json!({ "query": "blocker" }));
         assert_eq!(found["results"], json!([]), "it was not for ANN");
-        let page = agent.call("ledger_read", json!({}));
+        let page = agent.call("ledger_read", &json!({}));
         let texts: Vec<_> =
             page["stream"]["entries"].as_array().unwrap().iter().map(|e| e["text"].clone()).collect();
         assert!(texts.contains(&json!("ANN was here.")), "{texts:?}");

@@ -38,6 +38,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/invocations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Takes an envelope for the world `default`. */
+        post: operations["ledger_invoke_default"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/mcp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Takes one message of the Model Context Protocol. */
+        post: operations["mcp_message"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/metrics": {
         parameters: {
             query?: never;
@@ -370,6 +404,336 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/worlds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the worlds. */
+        get: operations["worlds_list"];
+        put?: never;
+        /** Makes a world. */
+        post: operations["worlds_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/worlds/{world}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows a world. */
+        get: operations["worlds_show"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** Changes a world's configuration; `profile` and `clock` are fixed. */
+        patch: operations["worlds_change"];
+        trace?: never;
+    };
+    "/v1/worlds/{world}/audit/derived": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What was made from the world: scenes, notes, and what its attached writer was told. */
+        get: operations["ledger_derived"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/worlds/{world}/audit/lines": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The lines of the audit: rejections, changes of configuration, people and tokens, acting as a person,
+         *     audit reads.
+         */
+        get: operations["ledger_lines"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/worlds/{world}/beats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Takes an envelope with its own bundle; no writer is asked. */
+        post: operations["ledger_beat"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/worlds/{world}/entries/{entry}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One entry, if it is visible. An entry that is hidden and one that there is not are one answer. */
+        get: operations["ledger_entry"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/worlds/{world}/fork": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Makes a world that shares this one's past, up to a time or the operator's cursor, or up to now. */
+        post: operations["worlds_fork"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/worlds/{world}/invocations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Takes an envelope: the operator's words and times, and the world's attached writer is asked. */
+        post: operations["ledger_invoke"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/worlds/{world}/persons": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the people of a world. */
+        get: operations["persons_list"];
+        put?: never;
+        /** Adds a person, or describes one anew. */
+        post: operations["persons_add"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/worlds/{world}/persons/{person}/capsule": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What there is to read about a person, with the reader's eyes. */
+        get: operations["ledger_capsule"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/worlds/{world}/proposals/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Says what would become of a bundle; nothing happens. */
+        post: operations["ledger_check"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/worlds/{world}/schemas/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The JSON Schema of a shape, such as `write_bundle`. */
+        get: operations["ledger_schema"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/worlds/{world}/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A page of the stream. It reads only. */
+        get: operations["ledger_page"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/worlds/{world}/subscribe": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Follows a view. Watching changes nothing. */
+        get: operations["ledger_subscribe"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/worlds/{world}/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the tokens that count, without their secrets. */
+        get: operations["tokens_list"];
+        put?: never;
+        /** Mints a token for a person. Its secret is in this answer and nowhere else. */
+        post: operations["tokens_mint"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/worlds/{world}/tokens/{token}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Revokes a token: from now on it opens nothing. */
+        delete: operations["tokens_revoke"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/worlds/{world}/tools": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Asks a tool: `LEDGER_SEARCH`, `LEDGER_GET`, `CAPSULE_GET` or `SCENE_PACK_BUILD`. */
+        post: operations["ledger_ask"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/worlds/{world}/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Checks everything that a world recorded against itself. */
+        get: operations["ledger_verify"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/worlds/{world}/views/{person}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What a person could see, now or at a time; and what two people did not both see. */
+        get: operations["ledger_view"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -390,6 +754,49 @@ export interface components {
             /** @description The declared type's version. Needed with `data`. */
             type_version?: number | null;
         };
+        /** @description A line of the audit. */
+        AuditLine: {
+            /** @description When, by the server's clock; null where the record has no time of its own. */
+            at?: string | null;
+            /** @description More. */
+            details: Record<string, never>;
+            /** @description Who. */
+            principal: string;
+            /** @description The request that it belongs to. */
+            request_id?: string | null;
+            /** @description What was done. */
+            what: string;
+        };
+        /** @description A page of the audit. */
+        AuditPage: {
+            /** @description Oldest first. */
+            lines: components["schemas"]["AuditLine"][];
+            /** @description Where the next page begins; null at the end. */
+            next_cursor?: string | null;
+        };
+        /** @description Who wrote an entry. */
+        Author: {
+            /** @description OPERATOR, PERSON, WORLD or SYSTEM. */
+            author_class: string;
+            /** @description Who. */
+            author_id: string;
+        };
+        /** @description An envelope that brings its own bundle. */
+        Beat: {
+            /** @description The bundle. */
+            bundle: components["schemas"]["WriteBundle"];
+            /** @description The envelope; its mode is BEAT. */
+            envelope: components["schemas"]["InvocationEnvelope"];
+            /** @description Refuses the beat if something visible was written behind this cursor. */
+            expected_cursor?: string | null;
+        };
+        /** @description What became of a beat. */
+        BeatAnswer: {
+            /** @description The bundle, committed or rejected. */
+            bundle: components["schemas"]["WriteBundle"];
+            /** @description What is visible now. */
+            projection: components["schemas"]["ProjectionOutput"];
+        };
         /** @description The ack of a put: the blob is durable. */
         BlobPut: {
             /** @description The blob's name. */
@@ -398,6 +805,88 @@ export interface components {
             uncompressed_len: number;
             /** @description False if the store held it already. */
             was_new: boolean;
+        };
+        /** @description Calendar items. */
+        Calendar: {
+            /** @description Those that stand. */
+            items: components["schemas"]["CalendarItem"][];
+        };
+        /** @description A calendar item. */
+        CalendarItem: {
+            /** @description Its source. */
+            entry_id: string;
+            /** @description Its id. */
+            item_id: string;
+            /** @description A part of the source's text. */
+            location?: string | null;
+            /** @description A part of the source's text. */
+            notes?: string | null;
+            /** @description When it is. */
+            time?: string | null;
+            /** @description A part of the source's text. */
+            title?: string | null;
+        };
+        /** @description A note about a person, and what it is made from. */
+        CapsuleNote: {
+            /** @description About whom. */
+            person_id: string;
+            /** @description The words. */
+            text: string;
+            /** @description At least one. */
+            used_entry_ids: string[];
+        };
+        /** @description What there is to read about a person. */
+        CapsulePack: {
+            /** @description A hash of person, view, cursor and content. */
+            capsule_id: string;
+            /** @description Of the newest visible entry. */
+            created_at_world: string;
+            /** @description About whom. */
+            person_id: string;
+            /** @description The request's, where a tool was asked. */
+            request_id?: string | null;
+            /** @description `SOURCE_EXCERPTS` first. */
+            sections: components["schemas"]["CapsuleSection"][];
+            /** @description The request's, where a tool was asked. */
+            tool_request_id?: string | null;
+        };
+        /** @description A part of a capsule. */
+        CapsuleSection: {
+            /** @description Of `SOURCE_EXCERPTS`: where each is from. */
+            excerpts?: components["schemas"]["Excerpt"][] | null;
+            /** @description `SOURCE_EXCERPTS` or `OPTIONAL_DERIVED`. */
+            name: string;
+            /** @description What they are from. */
+            provenance: components["schemas"]["Provenance"];
+            /** @description The words. */
+            text: string;
+        };
+        /** @description A change of a world's configuration; what is left out stays. */
+        ChangeWorld: {
+            limits?: components["schemas"]["WorldLimits"] | null;
+            /** @description What people see of the operator. */
+            operator_label?: string | null;
+            /** @description Whether projections show the pocket. */
+            pocket_available?: boolean | null;
+            /** @description OPEN or CLOSED. */
+            registry?: string | null;
+            /** @description `silence` or `cmd: PROGRAM ARGUMENTS`. */
+            writer?: string | null;
+            /** @description In whose names the attached writer may write. */
+            writer_persons?: string[] | null;
+        };
+        /** @description What would become of a bundle. */
+        CheckAnswer: {
+            /** @description The bundle, as it was sent or rejected. */
+            bundle: components["schemas"]["WriteBundle"];
+        };
+        /** @description What a tool is held to. */
+        Constraints: {
+            /** @description 1 to 200; 10 unless given. */
+            limit?: number | null;
+            /** @description Whose. */
+            person_id?: string | null;
+            time_window?: components["schemas"]["TimeWindow"] | null;
         };
         /** @description A context. */
         Context: {
@@ -438,6 +927,55 @@ export interface components {
                 [key: string]: string;
             } | null;
         };
+        /** @description A request that makes a world. */
+        CreateWorld: {
+            /** @description WALL or STEP. */
+            clock?: string | null;
+            limits?: components["schemas"]["WorldLimits"] | null;
+            /** @description What people see of the operator. */
+            operator_label?: string | null;
+            /** @description Its people. */
+            persons?: components["schemas"]["Person"][] | null;
+            /** @description Whether projections show the pocket. */
+            pocket_available?: boolean | null;
+            /** @description NARRATIVE (clock STEP, registry OPEN) unless given, or WORKSPACE (clock WALL, registry CLOSED). */
+            profile?: string | null;
+            /** @description OPEN or CLOSED. */
+            registry?: string | null;
+            /** @description When the world begins; now unless given. */
+            start?: string | null;
+            /** @description An IANA name; UTC unless given. */
+            timezone?: string | null;
+            /**
+             * @description 1 to 64 letters, digits, `_`, `.` or `-`.
+             * @example payments
+             */
+            world_id: string;
+            /** @description `silence` unless given, or `cmd: PROGRAM ARGUMENTS`. */
+            writer?: string | null;
+            /** @description In whose names the attached writer may write; everyone's unless given. */
+            writer_persons?: string[] | null;
+        };
+        /** @description What this beat wrote that the viewer may see. */
+        Debug: {
+            /** @description The bundle. */
+            bundle_id?: string | null;
+            /** @description Whether it wrote. */
+            wrote: boolean;
+        };
+        /** @description What the operator declares. */
+        DeclaredOverrides: {
+            /** @description Whether time stands still from then on. */
+            pause_time?: boolean | null;
+            time?: components["schemas"]["DeclaredTime"] | null;
+        };
+        /** @description The operator's word about time. */
+        DeclaredTime: {
+            /** @description RFC 3339 or local. */
+            declared_world_time?: string | null;
+            /** @description An IANA name. */
+            timezone?: string | null;
+        };
         /** @description An error's JSON: the detail of a binary `ERROR` frame and the inside of HTTP's `{"error": …}`. */
         ErrorBody: {
             /**
@@ -458,6 +996,15 @@ export interface components {
             /** @description The error. */
             error: components["schemas"]["ErrorBody"];
         };
+        /** @description Where an excerpt is from. */
+        Excerpt: {
+            /** @description The byte behind the last. */
+            end: number;
+            /** @description The entry. */
+            entry_id: string;
+            /** @description The first byte. */
+            start: number;
+        };
         /** @description A request for a new context that starts from a turn. */
         ForkContext: {
             /** @description The turn that it starts from. */
@@ -468,6 +1015,18 @@ export interface components {
             labels?: {
                 [key: string]: string;
             } | null;
+        };
+        /** @description A request that makes a world from another's past. */
+        ForkWorld: {
+            /** @description A time, or a cursor of the operator's; now unless given. */
+            at?: string | null;
+            /** @description The new world's name. */
+            world_id: string;
+        };
+        /** @description Where a fork came from. */
+        ForkedFrom: {
+            /** @description The world. */
+            world_id: string;
         };
         /** @description `fs.attached`: a turn got its filesystem root. */
         FsAttached: {
@@ -535,6 +1094,100 @@ export interface components {
         };
         /** @description An id as decimal text; "0" is none. */
         Id: string;
+        /** @description A request to a world. */
+        InvocationEnvelope: {
+            declared_overrides?: components["schemas"]["DeclaredOverrides"] | null;
+            /** @description Who calls. */
+            invoker: components["schemas"]["Invoker"];
+            /** @description What is asked for. */
+            mode: components["schemas"]["Mode"];
+            /** @description The operator's words. */
+            operator: components["schemas"]["Operator"];
+            /** @description The idempotency key, 1 to 200 characters. */
+            request_id: string;
+            ui?: components["schemas"]["Ui"] | null;
+        };
+        /** @description Who calls. */
+        Invoker: {
+            /** @description Not the operator, and no human. */
+            invoker_id: string;
+            /** @description `INVOKER`. */
+            invoker_role: string;
+            /** @description For the audit. */
+            notes?: string | null;
+        };
+        /** @description A run of words that their author could not have seen. */
+        Leak: {
+            /** @description Where it is. */
+            entry_id: string;
+            /** @description Where it was, hidden from the author. */
+            source_entry_id: string;
+            /** @description The run. */
+            text: string;
+        };
+        /** @description A message. */
+        MessageItem: {
+            /** @description Its source. */
+            entry_id: string;
+            /** @description The author's label. */
+            from?: string | null;
+            /** @description Its id. */
+            item_id: string;
+            /** @description A part of the source's text, or all of it. */
+            text: string;
+            /** @description When it was written. */
+            time: string;
+        };
+        /** @description Messages. */
+        Messages: {
+            /** @description Those that stand. */
+            items: components["schemas"]["MessageItem"][];
+        };
+        /** @description A request for a person's token. */
+        MintToken: {
+            /** @description When it ends, RFC 3339; never unless given. */
+            expires_at?: string | null;
+            /** @description Whose. */
+            person_id: string;
+            /** @description Whether it may write; false unless given. */
+            write?: boolean | null;
+        };
+        /** @description A token with its secret, which is shown this once. */
+        MintedToken: {
+            /** @description When it was made. */
+            created_at: string;
+            /** @description When it ends. */
+            expires_at?: string | null;
+            /** @description Whose it is. */
+            person_id: string;
+            /** @description The secret. */
+            token: string;
+            /** @description Its id, by which it is revoked. */
+            token_id: string;
+            /** @description Whether it may write. */
+            write: boolean;
+        };
+        /** @description Something that a verification found. */
+        Misfit: {
+            /** @description The turn that holds it. */
+            turn_id: string;
+            /** @description What is wrong. */
+            what: string;
+        };
+        /** @description What is asked for. */
+        Mode: {
+            /** @description For the audit. */
+            client_intent?: string | null;
+            /** @description BEAT or `NO_OP`. */
+            kind: string;
+        };
+        /** @description The operator's words. */
+        Operator: {
+            /** @description May be empty. */
+            input_text: string;
+            /** @description `GEORGE`. */
+            operator_id: string;
+        };
         /** @description What a page was taken from. */
         PageMeta: {
             /** @description The context. */
@@ -553,10 +1206,174 @@ export interface components {
                 [key: string]: string;
             };
         };
+        /** @description Somebody who may write and be written to. */
+        Person: {
+            /** @description Other names by which texts call this person. */
+            aliases?: string[] | null;
+            /** @description What people see. */
+            display_label?: string | null;
+            /** @description Whether this is a human. */
+            human?: boolean | null;
+            /** @description One line about who this is. */
+            identity?: string | null;
+            /**
+             * @description 1 to 64 letters, digits, `_`, `.` or `-`; unique ignoring case.
+             * @example REVIEWER
+             */
+            person_id: string;
+        };
+        /** @description The people of a world. */
+        PersonList: {
+            /** @description By id. */
+            persons: components["schemas"]["Person"][];
+        };
+        /** @description The pocket. */
+        Pocket: {
+            /** @description What is planned. */
+            calendar: components["schemas"]["Calendar"];
+            /** @description The world's clock. */
+            clock: components["schemas"]["PocketClock"];
+            /** @description Whether it is shown. */
+            is_available: boolean;
+            /** @description What was told. */
+            messages: components["schemas"]["Messages"];
+        };
+        /** @description The pocket's clock. */
+        PocketClock: {
+            /** @description Its zone. */
+            timezone?: string | null;
+            /** @description The world's time. */
+            world_time?: string | null;
+        };
+        /** @description Something for the pocket; ranges are bytes of its entry's text. */
+        PocketItem: {
+            /** @description Given at commit. */
+            entry_id?: string | null;
+            /** @description Which entry of the bundle it is of. */
+            entry_index?: number | null;
+            /** @description Given at commit. */
+            item_id?: string | null;
+            /** @description CALENDAR or MESSAGE. */
+            kind: string;
+            /** @description Where it is. */
+            location?: number[] | null;
+            /** @description More about it. */
+            notes?: number[] | null;
+            /** @description The item that it replaces. */
+            supersedes?: string | null;
+            /** @description When it is. */
+            time?: string | null;
+            /** @description Its title; a calendar item without one cancels what it supersedes. */
+            title?: number[] | null;
+        };
+        /** @description What a screen shows. */
+        ProjectionOutput: {
+            /** @description What this beat wrote. */
+            debug: components["schemas"]["Debug"];
+            /** @description The pocket. */
+            pocket: components["schemas"]["Pocket"];
+            /** @description The request's. */
+            request_id: string;
+            /** @description The stream. */
+            stream: components["schemas"]["Stream"];
+        };
+        /** @description Who proposed a bundle. */
+        ProposedBy: {
+            /** @description In whose name. */
+            actor: string;
+            /** @description With what. */
+            engine: string;
+        };
+        /** @description What something was made from. */
+        Provenance: {
+            /** @description Entries. */
+            used_entry_ids: string[];
+        };
         /** @description `registry.put`: a bundle was published. */
         RegistryPut: {
             /** @description The bundle. */
             bundle_id: string;
+        };
+        /** @description Whether a bundle was rejected. */
+        Rejection: {
+            /** @description `CODE: path`. */
+            reason?: string | null;
+            /** @description Whether. */
+            rejected: boolean;
+        };
+        /** @description Who asks a tool. */
+        RequestedBy: {
+            /** @description The caller's identity: the person, or GEORGE. */
+            actor: string;
+            /** @description With what. */
+            engine: string;
+            /** @description `PUBLIC`, or the caller's own view. */
+            knowledge_view: string;
+        };
+        /** @description A piece of evidence. */
+        RetrievalResult: {
+            /** @description Who wrote it. */
+            author_id: string;
+            /** @description Its bundle. */
+            bundle_id: string;
+            /** @description When, in the world. */
+            created_at_world: string;
+            /** @description The entry. */
+            entry_id: string;
+            /** @description Where in the text the excerpt is, in bytes. */
+            range: number[];
+            /** @description A piece of the entry's text, to the byte. */
+            verbatim_excerpt: string;
+            /** @description PUBLIC or PRIVATE. */
+            visibility_scope: string;
+        };
+        /** @description Evidence. */
+        RetrievalResultPack: {
+            /** @description Whether nothing was. */
+            empty: boolean;
+            /** @description A mechanical remark. */
+            notes?: string | null;
+            /** @description The request's. */
+            request_id: string;
+            /** @description What was found. */
+            results: components["schemas"]["RetrievalResult"][];
+            /** @description The request's. */
+            tool_request_id: string;
+        };
+        /** @description A scene in words. */
+        SceneAnchorPack: {
+            /** @description Of the newest visible entry. */
+            created_at_world: string;
+            /** @description What they are from. */
+            provenance: components["schemas"]["Provenance"];
+            /** @description The request's. */
+            request_id: string;
+            /** @description A hash of view, cursor and text. */
+            scene_anchor_id: string;
+            /** @description The words. */
+            text: string;
+            /** @description The request's. */
+            tool_request_id?: string | null;
+        };
+        /** @description A scene in words, and what they are made from. */
+        SceneChange: {
+            /** @description The words. */
+            text: string;
+            /** @description At least one. */
+            used_entry_ids: string[];
+        };
+        /** @description What somebody could see. */
+        SeenView: {
+            /** @description Whether these are all. */
+            complete: boolean;
+            /** @description How many entries it held. */
+            count: number;
+            /** @description Its cursor; null if it held nothing. */
+            cursor?: string | null;
+            /** @description The newest of them, in ledger order. */
+            entries: components["schemas"]["WriteEntry"][];
+            /** @description Whose view. */
+            view: string;
         };
         /** @description An id as decimal text, or as an integer up to 2^53 - 1; 0 is none. */
         SentId: components["schemas"]["Id"] | number;
@@ -597,11 +1414,79 @@ export interface components {
             /** @description The server's version. */
             version: string;
         };
+        /** @description A page of a stream. */
+        Stream: {
+            /** @description Where the next page begins; null if nothing was ever visible. */
+            cursor_after?: string | null;
+            /** @description As it was given. */
+            cursor_before?: string | null;
+            /** @description In order. */
+            entries: components["schemas"]["StreamEntry"][];
+        };
+        /** @description An entry as a stream shows it. */
+        StreamEntry: {
+            /** @description Null for USER and VOICE. */
+            author_label?: string | null;
+            /** @description USER, VOICE or PEOPLE. */
+            channel: string;
+            /** @description When, in the world. */
+            created_at_world: string;
+            /** @description Its id. */
+            entry_id: string;
+            /** @description The words, to the byte. */
+            text: string;
+        };
         /**
          * Format: date-time
          * @description RFC 3339 in UTC with milliseconds.
          */
         Time: string;
+        /** @description A time window: `from` inclusive, `to` exclusive. */
+        TimeWindow: {
+            /** @description Null is open. */
+            from?: string | null;
+            /** @description Null is open. */
+            to?: string | null;
+        };
+        /** @description A token, without its secret. */
+        Token: {
+            /** @description When it was made. */
+            created_at: string;
+            /** @description When it ends. */
+            expires_at?: string | null;
+            /** @description Whose it is. */
+            person_id: string;
+            /** @description Its id, by which it is revoked. */
+            token_id: string;
+            /** @description Whether it may write. */
+            write: boolean;
+        };
+        /** @description The tokens of a world that count. */
+        TokenList: {
+            /** @description Oldest first. */
+            tokens: components["schemas"]["Token"][];
+        };
+        /** @description What a tool answers. */
+        ToolAnswer: components["schemas"]["RetrievalResultPack"] | components["schemas"]["CapsulePack"] | components["schemas"]["SceneAnchorPack"];
+        /** @description Which tool is asked what. */
+        ToolCall: {
+            constraints?: components["schemas"]["Constraints"] | null;
+            /** @description `LEDGER_SEARCH`, `LEDGER_GET`, `CAPSULE_GET` or `SCENE_PACK_BUILD`. */
+            name: string;
+            /** @description Words to match, or ids. */
+            query_text: string;
+        };
+        /** @description A question to the ledger. */
+        ToolRequest: {
+            /** @description Echoed. */
+            request_id: string;
+            /** @description Who asks. */
+            requested_by: components["schemas"]["RequestedBy"];
+            /** @description Which tool, and what. */
+            tool: components["schemas"]["ToolCall"];
+            /** @description Echoed. */
+            tool_request_id: string;
+        };
         /**
          * @description A turn. Which of the optional fields it holds depends on `view`; a turn that could not be projected
          *     has `error` and the fields of the raw view instead of `decoded_as` and `data`.
@@ -742,6 +1627,52 @@ export interface components {
             /** @description The version. */
             type_version: number;
         };
+        /** @description What the caller's screen knows. */
+        Ui: {
+            /** @description For the audit. */
+            client_timestamp_utc?: string | null;
+            /** @description Where to go on reading. */
+            stream_cursor?: string | null;
+        };
+        /** @description What a verification found. */
+        Verification: {
+            /** @description Answers that were made again. */
+            answers: number;
+            /** @description Answers that need their request to be made again. */
+            answers_skipped: number;
+            /** @description Bundles that were checked. */
+            bundles: number;
+            /** @description Entries that were checked. */
+            entries: number;
+            /** @description What does not fit. */
+            faults: components["schemas"]["Misfit"][];
+            /** @description Where leaks were asked for: a report, never a verdict. */
+            leaks?: components["schemas"]["Leak"][] | null;
+            /** @description Whether everything fits. */
+            sound: boolean;
+        };
+        /** @description A view, or the difference of two. */
+        ViewAnswer: components["schemas"]["SeenView"] | components["schemas"]["ViewDifference"];
+        /** @description What two people did not both see. */
+        ViewDifference: {
+            /** @description Whether this is all. */
+            complete: boolean;
+            /** @description What only the first could see. */
+            only_view: components["schemas"]["WriteEntry"][];
+            /** @description What only the other could see. */
+            only_vs: components["schemas"]["WriteEntry"][];
+            /** @description Whose view. */
+            view: string;
+            /** @description The other's. */
+            vs: string;
+        };
+        /** @description Who may see an entry. */
+        Visibility: {
+            /** @description PUBLIC or PRIVATE. */
+            scope: string;
+            /** @description With PRIVATE: who, besides the author. */
+            visible_to?: string[] | null;
+        };
         /** @description Something odd about a payload that did not stop its projection. */
         Warning: {
             /** @description What is odd. */
@@ -750,6 +1681,95 @@ export interface components {
             path: string;
             /** @description The tag at `path`; null under a key that is no tag, text beyond 2^53 - 1. */
             tag: number | string | null;
+        };
+        /** @description A world's configuration, people and clock. */
+        World: {
+            /** @description WALL or STEP. */
+            clock: string;
+            forked_from?: components["schemas"]["ForkedFrom"] | null;
+            /** @description Bounds of the attached writer. */
+            limits: components["schemas"]["WorldLimits"];
+            /** @description What people see of the operator. */
+            operator_label: string;
+            /** @description Those who were added, by id. */
+            persons: components["schemas"]["Person"][];
+            /** @description Whether projections show the pocket. */
+            pocket_available: boolean;
+            /** @description NARRATIVE or WORKSPACE. */
+            profile: string;
+            /** @description OPEN or CLOSED. */
+            registry: string;
+            /** @description When it began. */
+            start: string;
+            /** @description The zone in which local times are meant. */
+            timezone: string;
+            /** @description Its name. */
+            world_id: string;
+            /** @description Its time. */
+            world_time: components["schemas"]["WorldClock"];
+            /** @description `silence` or `cmd: …`. */
+            writer: string;
+            /** @description In whose names the attached writer may write; null: everyone's, and the world's. */
+            writer_persons?: string[] | null;
+        };
+        /** @description A world's time. */
+        WorldClock: {
+            /** @description Whether it stands still. */
+            paused: boolean;
+            /** @description Now. */
+            time: string;
+            /** @description In which zone it is shown. */
+            timezone: string;
+        };
+        /** @description Bounds of a world's attached writer. */
+        WorldLimits: {
+            /** @description How long it may take for one beat. */
+            writer_seconds?: number | null;
+            /** @description Its context in tokens of three bytes; at least 4096. */
+            writer_tokens?: number | null;
+        };
+        /** @description Every world. */
+        WorldList: {
+            /** @description By name. */
+            worlds: components["schemas"]["World"][];
+        };
+        /** @description Entries that are committed together or not at all. */
+        WriteBundle: {
+            /** @description Given at commit. */
+            bundle_id?: string | null;
+            /** @description Notes about people. */
+            capsule_notes?: components["schemas"]["CapsuleNote"][] | null;
+            /** @description What is written. */
+            entries: components["schemas"]["WriteEntry"][];
+            /** @description Items for the pocket. */
+            pocket_items?: components["schemas"]["PocketItem"][] | null;
+            /** @description Who proposes it. */
+            proposed_by: components["schemas"]["ProposedBy"];
+            rejection?: components["schemas"]["Rejection"] | null;
+            /** @description The beat's. */
+            request_id: string;
+            scene_change?: components["schemas"]["SceneChange"] | null;
+            /** @description Whether there are entries. */
+            wrote: boolean;
+        };
+        /** @description The smallest unit of written reality. */
+        WriteEntry: {
+            /** @description Who wrote it. */
+            author: components["schemas"]["Author"];
+            /** @description Given at commit. */
+            bundle_id?: string | null;
+            /** @description USER, VOICE or PEOPLE. */
+            channel: string;
+            /** @description When, in the world; the commit's time unless proposed. */
+            created_at_world?: string | null;
+            /** @description Given at commit. */
+            entry_id?: string | null;
+            /** @description The beat's. */
+            request_id: string;
+            /** @description The words, to the byte. */
+            text: string;
+            /** @description Who may see it. */
+            visibility: components["schemas"]["Visibility"];
         };
     };
     responses: never;
@@ -834,6 +1854,86 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Health"];
                 };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    ledger_invoke_default: {
+        parameters: {
+            query?: {
+                /** @description Owner: as this person */
+                as?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvocationEnvelope"];
+            };
+        };
+        responses: {
+            /** @description What is visible from the cursor on */
+            200: {
+                headers: {
+                    /** @description `true` when an earlier request did it */
+                    "Idempotency-Replayed"?: string;
+                    /** @description `true` when a NO_OP brought words or times */
+                    "Input-Ignored"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectionOutput"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    mcp_message: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description The answer to a request, as JSON-RPC */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+            /** @description A notification was taken */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description An error */
             default: {
@@ -1772,6 +2872,842 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    worlds_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Every world, by name */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorldList"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    worlds_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateWorld"];
+            };
+        };
+        responses: {
+            /** @description The world's configuration */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["World"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    worlds_show: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                world: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Its configuration, people and clock */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["World"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    worlds_change: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                world: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeWorld"];
+            };
+        };
+        responses: {
+            /** @description The configuration as it is now */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["World"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    ledger_derived: {
+        parameters: {
+            query?: {
+                /** @description A page's `next_cursor` */
+                cursor?: number;
+                /** @description At most so many; clamped to 500 */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                world: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Oldest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditPage"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    ledger_lines: {
+        parameters: {
+            query?: {
+                /** @description A page's `next_cursor` */
+                cursor?: number;
+                /** @description At most so many; clamped to 500 */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                world: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Oldest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditPage"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    ledger_beat: {
+        parameters: {
+            query?: {
+                /** @description Owner: as this person */
+                as?: string;
+            };
+            header?: never;
+            path: {
+                world: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Beat"];
+            };
+        };
+        responses: {
+            /** @description Committed */
+            200: {
+                headers: {
+                    /** @description `true` when an earlier request did it */
+                    "Idempotency-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BeatAnswer"];
+                };
+            };
+            /** @description The bundle was rejected; the operator's words, if any, are committed */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BeatAnswer"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    ledger_entry: {
+        parameters: {
+            query?: {
+                /** @description Owner: as this person */
+                as?: string;
+                /** @description Owner: `1` shows any entry */
+                audit?: string;
+            };
+            header?: never;
+            path: {
+                world: string;
+                entry: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The entry as it was committed */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WriteEntry"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    worlds_fork: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                world: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ForkWorld"];
+            };
+        };
+        responses: {
+            /** @description The new world's configuration */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["World"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    ledger_invoke: {
+        parameters: {
+            query?: {
+                /** @description Owner: as this person */
+                as?: string;
+            };
+            header?: never;
+            path: {
+                world: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvocationEnvelope"];
+            };
+        };
+        responses: {
+            /** @description What is visible from the cursor on */
+            200: {
+                headers: {
+                    /** @description `true` when an earlier request did it */
+                    "Idempotency-Replayed"?: string;
+                    /** @description `true` when a NO_OP brought words or times */
+                    "Input-Ignored"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectionOutput"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    persons_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                world: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Those who were added, by id */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PersonList"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    persons_add: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                world: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Person"];
+            };
+        };
+        responses: {
+            /** @description The person */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Person"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    ledger_capsule: {
+        parameters: {
+            query?: {
+                /** @description Owner: as this person */
+                as?: string;
+                /** @description Owner: `1` reads with the person's own eyes */
+                audit?: string;
+            };
+            header?: never;
+            path: {
+                world: string;
+                person: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The capsule */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CapsulePack"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    ledger_check: {
+        parameters: {
+            query?: {
+                /** @description Owner: as this person */
+                as?: string;
+            };
+            header?: never;
+            path: {
+                world: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Beat"];
+            };
+        };
+        responses: {
+            /** @description It would be committed */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CheckAnswer"];
+                };
+            };
+            /** @description It would be rejected */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CheckAnswer"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    ledger_schema: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                world: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The schema */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/schema+json": Record<string, never>;
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    ledger_page: {
+        parameters: {
+            query?: {
+                /** @description A page's `cursor_after`; none starts at the beginning */
+                cursor?: string;
+                /** @description At most so many entries; clamped to 500 */
+                limit?: number;
+                /** @description Owner: as this person */
+                as?: string;
+                /** @description Owner: `1` shows every entry, as it was committed */
+                audit?: string;
+            };
+            header?: never;
+            path: {
+                world: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The visible entries after the cursor */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectionOutput"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    ledger_subscribe: {
+        parameters: {
+            query?: {
+                /** @description Resumes behind this cursor; none starts at the beginning */
+                cursor?: string;
+                /** @description Owner: as this person */
+                as?: string;
+            };
+            header?: {
+                /** @description As `cursor`, and wins over it */
+                "Last-Event-ID"?: string | null;
+            };
+            path: {
+                world: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Events of kind `projection`, each a ProjectionOutput whose `cursor_after` is the event's id */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    tokens_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                world: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Oldest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenList"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    tokens_mint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                world: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MintToken"];
+            };
+        };
+        responses: {
+            /** @description The token with its secret */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MintedToken"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    tokens_revoke: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                world: string;
+                token: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It counts no more */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    ledger_ask: {
+        parameters: {
+            query?: {
+                /** @description Owner: as this person */
+                as?: string;
+            };
+            header?: never;
+            path: {
+                world: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ToolRequest"];
+            };
+        };
+        responses: {
+            /** @description A RetrievalResultPack, CapsulePack or SceneAnchorPack */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolAnswer"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    ledger_verify: {
+        parameters: {
+            query?: {
+                /** @description `1` also lists verbatim runs that an author could not have seen */
+                leaks?: string;
+            };
+            header?: never;
+            path: {
+                world: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was checked, and what is wrong */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Verification"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    ledger_view: {
+        parameters: {
+            query?: {
+                /** @description A time, or a cursor of that view; now unless given */
+                as_of?: string;
+                /** @description With `audit`: another person, and the answer is the difference */
+                vs?: string;
+                /** @description At most so many entries, the newest; clamped to 500 */
+                limit?: number;
+                /** @description Owner: as this person */
+                as?: string;
+                /** @description Owner: `1` shows anybody's view */
+                audit?: string;
+            };
+            header?: never;
+            path: {
+                world: string;
+                /** @description A person, or GEORGE */
+                person: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The view, or the difference of two */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ViewAnswer"];
+                };
             };
             /** @description An error */
             default: {

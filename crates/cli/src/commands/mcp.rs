@@ -21,7 +21,7 @@ const MESSAGE_BYTES_MAX: u64 = 2 << 20;
 
 /// Speak the Model Context Protocol on standard input and output
 ///
-/// An agent that starts this program gets the tools of the token given with --token or TURNKEEP_TOKEN: a
+/// An agent that starts this program gets the tools of the token given with --token or `TURNKEEP_TOKEN`: a
 /// person's reads and perhaps writes one world as that person; the owner's reads every world and the store.
 /// `turnkeep world token WORLD PERSON --mcp PROGRAM` prints the line that connects an agent.
 #[derive(Debug, clap::Args)]

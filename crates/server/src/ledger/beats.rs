@@ -80,15 +80,14 @@ impl Room {
         expected_cursor: Option<String>,
     ) -> Result<Answer, LedgerError> {
         let request = self.brought(who, envelope, bundle, expected_cursor)?;
-        let reason = match self.answered_before(&request)? {
-            Some(_) => self.read(|world| rejection_of(world, &request.envelope.request_id)),
-            None => {
-                let decision = self.read(|world| {
-                    let offer = offer(world, &request, &End::Silence);
-                    beat::decide(world, &Beat { offer, ..as_beat(&request, self.now()) }, &mut self.ids())
-                })?;
-                rejection_in(&decision.facts)
-            }
+        let reason = if self.answered_before(&request)?.is_some() {
+            self.read(|world| rejection_of(world, &request.envelope.request_id))
+        } else {
+            let decision = self.read(|world| {
+                let offer = offer(world, &request, &End::Silence);
+                beat::decide(world, &Beat { offer, ..as_beat(&request, self.now()) }, &mut self.ids())
+            })?;
+            rejection_in(&decision.facts)
         };
         let mut form = request.bundle.unwrap_or_default();
         match &reason {

@@ -136,31 +136,39 @@ impl Reach {
 
     /// The line to paste.
     pub(super) fn line(&self, program: Program, world: &str, person: &str, secret: &str) -> String {
-        let name = format!("turnkeep-{world}-{person}");
-        let name = shell_word(&name);
+        // The programs take letters, digits, hyphens and underscores.
+        let name = format!("turnkeep-{world}-{person}").replace('.', "-");
+        let bearer = format!("--header \"Authorization: Bearer {secret}\"");
+        let token = format!("TURNKEEP_TOKEN={secret}");
         match (self, program) {
-            (Self::Server(url), Program::Claude) => format!(
-                "claude mcp add --transport http {name} {url}/mcp --header \"Authorization: Bearer {secret}\""
-            ),
-            (Self::Server(url), Program::Gemini) => format!(
-                "gemini mcp add --transport http --header \"Authorization: Bearer {secret}\" {name} {url}/mcp"
-            ),
-            // Its own HTTP entry takes the token from an environment variable only.
-            (Self::Server(url), Program::Codex) => format!(
-                "codex mcp add {name} --env TURNKEEP_TOKEN={secret} --env TURNKEEP_SERVER={url} -- turnkeep mcp"
-            ),
-            (Self::Directory(data), Program::Claude) => format!(
-                "claude mcp add {name} --env TURNKEEP_TOKEN={secret} --env TURNKEEP_DATA={} -- turnkeep mcp",
-                shell_word(data)
-            ),
-            (Self::Directory(data), Program::Codex) => format!(
-                "codex mcp add {name} --env TURNKEEP_TOKEN={secret} --env TURNKEEP_DATA={} -- turnkeep mcp",
-                shell_word(data)
-            ),
-            (Self::Directory(data), Program::Gemini) => format!(
-                "gemini mcp add -e TURNKEEP_TOKEN={secret} -e TURNKEEP_DATA={} {name} turnkeep mcp",
-                shell_word(data)
-            ),
+            (Self::Server(url), Program::Claude) => {
+                format!("claude mcp add --transport http {name} {url}/mcp {bearer}")
+            }
+            (Self::Server(url), Program::Gemini) => {
+                format!("gemini mcp add --transport http {name} {url}/mcp {bearer}")
+            }
+            // Its entries for HTTP take a token from the environment only.
+            (Self::Server(url), Program::Codex) => {
+                format!("codex mcp add {name} --env {token} --env TURNKEEP_SERVER={url} -- turnkeep mcp")
+            }
+            (Self::Directory(data), Program::Claude | Program::Codex) => {
+                let (program, data) = (program.word(), shell_word(data));
+                format!("{program} mcp add {name} --env {token} --env TURNKEEP_DATA={data} -- turnkeep mcp")
+            }
+            (Self::Directory(data), Program::Gemini) => {
+                let data = shell_word(data);
+                format!("gemini mcp add {name} turnkeep mcp -e {token} -e TURNKEEP_DATA={data}")
+            }
+        }
+    }
+}
+
+impl Program {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
         }
     }
 }

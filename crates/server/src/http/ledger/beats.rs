@@ -33,7 +33,7 @@ pub(crate) async fn invoke(
     seat: Seat,
     body: Json,
 ) -> Result<Response, ApiError> {
-    respond(seat.room.invoke(&seat.who, body.0).await?)
+    Ok(respond(seat.room.invoke(&seat.who, body.0).await?))
 }
 
 /// Takes an envelope for the world `default`.
@@ -50,7 +50,7 @@ pub(crate) async fn invoke_default(
     seat: Seat,
     body: Json,
 ) -> Result<Response, ApiError> {
-    respond(seat.room.invoke(&seat.who, body.0).await?)
+    Ok(respond(seat.room.invoke(&seat.who, body.0).await?))
 }
 
 /// Takes an envelope with its own bundle; no writer is asked.
@@ -69,7 +69,7 @@ pub(crate) async fn beat(
     body: Json,
 ) -> Result<Response, ApiError> {
     let Brought { envelope, bundle, expected_cursor } = brought(body)?;
-    respond(seat.room.beat(&seat.who, envelope, bundle, expected_cursor).await?)
+    Ok(respond(seat.room.beat(&seat.who, envelope, bundle, expected_cursor).await?))
 }
 
 /// Says what would become of a bundle; nothing happens.
@@ -86,7 +86,7 @@ pub(crate) async fn check(
     body: Json,
 ) -> Result<Response, ApiError> {
     let Brought { envelope, bundle, expected_cursor } = brought(body)?;
-    respond(seat.room.check(&seat.who, &envelope, bundle, expected_cursor)?)
+    Ok(respond(seat.room.check(&seat.who, &envelope, bundle, expected_cursor)?))
 }
 
 /// What a beat brings.
@@ -109,7 +109,7 @@ fn brought(mut body: Json) -> Result<Brought, Fault> {
     Ok(Brought { envelope: body.take("envelope"), bundle: body.take("bundle"), expected_cursor })
 }
 
-fn respond(answer: Answer) -> Result<Response, ApiError> {
+fn respond(answer: Answer) -> Response {
     let status = if answer.rejected { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let mut response = Response::new(Body::from(answer.body));
     *response.status_mut() = status;
@@ -120,5 +120,5 @@ fn respond(answer: Answer) -> Result<Response, ApiError> {
             headers.insert(name, HeaderValue::from_static("true"));
         }
     }
-    Ok(response)
+    response
 }

@@ -21,7 +21,7 @@ use crate::error::ApiError;
 use crate::ledger::Room;
 use crate::shared::Shared;
 
-/// Asks a tool: LEDGER_SEARCH, LEDGER_GET, CAPSULE_GET or SCENE_PACK_BUILD.
+/// Asks a tool: `LEDGER_SEARCH`, `LEDGER_GET`, `CAPSULE_GET` or `SCENE_PACK_BUILD`.
 #[utoipa::path(post, path = "/v1/worlds/{world}/tools", tag = "ledger",
     params(("world" = String, Path), ("as" = Option<String>, Query, description = "Owner: as this person")),
     request_body = wire::ledger::ToolRequest,

@@ -46,12 +46,7 @@ async fn tools_follow_the_token() {
     for kind in [Kind::Reader, Kind::Writer, Kind::Owner] {
         for (tool, arguments) in tools(&team, kind).await {
             let has_world = arguments.iter().any(|name| name == "world");
-            assert_eq!(
-                has_world,
-                kind == Kind::Owner && tool.starts_with("ledger")
-                    || kind == Kind::Owner && reading.contains(&tool.as_str()),
-                "{tool}"
-            );
+            assert_eq!(has_world, kind == Kind::Owner && reading.contains(&tool.as_str()), "{tool}");
             for operators in ["input_text", "declared_world_time", "timezone", "pause_time", "as", "operator"]
             {
                 assert!(!arguments.iter().any(|name| name == operators), "{tool} {operators}");

@@ -1,6 +1,7 @@
 //! The ledger as callers see it: every route with every kind of token, over real sockets.
 
 mod audit;
+mod binary;
 mod mcp;
 mod principals;
 mod raw;

@@ -1,14 +1,8 @@
 //! What a person may not do, however it asks.
 
-use bytes::BytesMut;
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-use turnkeep_wire::Text;
-use turnkeep_wire::message::{Hello, Request};
 
 use super::{Kind, Team, beat, envelope, no_op, refused, search};
-use crate::client::{Server, within};
 
 /// Envelopes in which somebody speaks as the operator.
 fn spoken(request: &str) -> Vec<Value> {
@@ -64,35 +58,6 @@ async fn n33_a_person_cannot_speak_as_the_operator_on_any_route() {
     assert_eq!(team.recorded(), before + 4);
     team.say("n33", "Ship it.").await;
     team.stop().await;
-}
-
-#[tokio::test]
-async fn n33_a_person_s_token_opens_no_binary_port() {
-    let team = Team::start().await;
-    for (kind, expect) in
-        [(Kind::Reader, false), (Kind::Writer, false), (Kind::Foreign, false), (Kind::Owner, true)]
-    {
-        let meta = json!({ "token": team.token(kind) }).to_string();
-        assert_eq!(greeted(&team.server, &meta).await, expect, "{kind:?}");
-    }
-    team.stop().await;
-}
-
-/// Whether a HELLO with this meta is answered and not refused.
-async fn greeted(server: &Server, meta: &str) -> bool {
-    let mut stream = TcpStream::connect(server.tcp_addr()).await.unwrap();
-    let mut out = BytesMut::new();
-    let hello = Hello { version: 1, tag: Text::from("test"), meta: meta.to_owned().into() };
-    Request::Hello(Some(hello)).encode(1, &mut out);
-    Request::HasBlobs(Vec::new()).encode(2, &mut out);
-    stream.write_all(&out).await.unwrap();
-    // A refused connection is closed behind its one answer; the other one answers both.
-    let mut answer = [0; 4];
-    within(stream.read_exact(&mut answer)).await.unwrap();
-    let length = usize::try_from(u32::from_le_bytes(answer)).unwrap();
-    let mut rest = vec![0; length];
-    within(stream.read_exact(&mut rest)).await.unwrap();
-    !String::from_utf8_lossy(&rest).contains("Unauthorized")
 }
 
 #[tokio::test]
@@ -193,5 +158,23 @@ async fn bodies_are_read_strictly_and_within_bounds() {
     let call =
         team.call(Kind::Writer, "POST", "/v1/worlds/team/beats").header("content-length", "99999999999");
     assert_eq!(call.body("{}").stream().await.response.status().as_u16(), 413);
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn a_token_that_asks_too_often_is_told_to_wait_and_others_are_not() {
+    let team = Team::start().await;
+    let ask = async |kind: Kind| {
+        let body = search(kind.actor(), "PUBLIC", "hello");
+        team.post(kind, "/v1/worlds/team/tools", &body).await
+    };
+    for number in 0..600 {
+        assert_eq!(ask(Kind::Reader).await.status, 200, "{number}");
+    }
+    let late = ask(Kind::Reader).await;
+    refused(&late, 429, "TOO_MANY_REQUESTS", "the 601st");
+    assert_eq!(late.header("retry-after"), Some("1"));
+    assert_eq!(ask(Kind::Writer).await.status, 200);
+    assert_eq!(ask(Kind::Owner).await.status, 200);
     team.stop().await;
 }
