@@ -6,4 +6,5 @@
 
 pub mod broker;
 pub mod detector;
+mod pattern;
 pub mod screen;

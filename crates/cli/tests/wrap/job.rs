@@ -105,11 +105,9 @@ fn where_nobody_could_resume_it_a_stop_key_does_nothing() {
 fn a_stop_that_cannot_be_caught_leaves_no_mark_after_it() {
     let mut terminal = Terminal::run(["bash", "--norc", "--noprofile", "-i"], &[]);
     terminal.until("$ ");
-    terminal.type_bytes(
-        format!("'{TURNKEEP}' wrap -- sh -c 'kill -STOP $PPID_OF; exec cat'\n")
-            .replace("$PPID_OF", "$(ps -o ppid= -p $PPID)")
-            .as_bytes(),
-    );
+    // The wrapper is the parent of the program's parent.
+    let program = "sh -c 'kill -STOP $(cut -d\" \" -f4 /proc/$PPID/stat); exec cat'";
+    terminal.type_bytes(format!("'{TURNKEEP}' wrap -- {program}\n").as_bytes());
     terminal.until("Stopped");
     terminal.until("$ ");
     terminal.type_bytes(b"fg\n");

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, Signal};
 use rustix::pty::OpenptFlags;
-use rustix::termios::{LocalModes, Termios, Winsize};
+use rustix::termios::{LocalModes, OutputModes, Termios, Winsize};
 
 /// The longest that anything here may take.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -70,8 +70,11 @@ impl Terminal {
         rustix::termios::tcgetattr(&self.slave).unwrap()
     }
 
+    /// Whether the terminal is as the wrapper sets it; a shell that edits a line leaves its output cooked.
     pub(crate) fn is_raw(&self) -> bool {
-        !self.settings().local_modes.contains(LocalModes::ICANON)
+        let settings = self.settings();
+        !settings.local_modes.contains(LocalModes::ICANON)
+            && !settings.output_modes.contains(OutputModes::OPOST)
     }
 
     pub(crate) fn resize(&self, cols: u16, rows: u16) {

@@ -1,6 +1,5 @@
 //! A connection that awaits.
 
-use std::collections::VecDeque;
 use std::path::Path;
 use std::time::Duration;
 
@@ -15,11 +14,10 @@ use turnkeep_types::broker::{
 use turnkeep_wire::broker::{decode_message, encode_request, next_frame};
 
 use super::error::Error;
+use super::hearing::{Unasked, greeted, unasked};
 use super::verbs::verbs;
 
 const READ_BYTES: usize = 64 << 10;
-/// What was said unasked and not yet taken; beyond it the oldest is dropped, for nobody takes them.
-const UNASKED_KEPT_MAX: usize = 64;
 
 /// A connection to the broker that awaits its answers. A call that is dropped before its answer leaves the
 /// connection unfit for another one.
@@ -27,7 +25,7 @@ const UNASKED_KEPT_MAX: usize = 64;
 pub struct AsyncConnection {
     stream: UnixStream,
     buffer: BytesMut,
-    unasked: VecDeque<ServerMessage>,
+    unasked: Unasked,
     next_id: u32,
     answer_within: Duration,
 }
@@ -38,17 +36,11 @@ impl AsyncConnection {
         let unreachable = |source| Error::Unreachable { path: path.to_owned(), source };
         let stream = UnixStream::connect(path).await.map_err(unreachable)?;
         let mut connection =
-            Self { stream, buffer: BytesMut::new(), unasked: VecDeque::new(), next_id: 0, answer_within };
+            Self { stream, buffer: BytesMut::new(), unasked: Unasked::default(), next_id: 0, answer_within };
         let hello = Request::Hello(Hello { version: VERSION, role });
         connection.send(&hello).await?;
-        let answer = timeout(answer_within, connection.receive()).await.map_err(|_| Error::TimedOut)??;
-        match answer {
-            ServerMessage::HelloAck(Ok(())) => Ok(connection),
-            ServerMessage::HelloAck(Err(refusal)) | ServerMessage::Response { outcome: Err(refusal), .. } => {
-                Err(refusal.into())
-            }
-            _ => Err(Error::Unexpected),
-        }
+        greeted(timeout(answer_within, connection.receive()).await.map_err(|_| Error::TimedOut)??)?;
+        Ok(connection)
     }
 
     /// Asks, and waits for the answer.
@@ -60,14 +52,9 @@ impl AsyncConnection {
     async fn ask(&mut self, request: &Request) -> Result<Reply, Error> {
         let asked = self.send(request).await?;
         loop {
-            match self.receive().await? {
-                ServerMessage::Response { id, outcome } if id == asked => return Ok(outcome?),
-                // What closes the connection carries id 0 where the broker could not read ours.
-                ServerMessage::Response { outcome: Err(refusal), .. } if refusal.reason.closes() => {
-                    return Err(refusal.into());
-                }
-                ServerMessage::HelloAck(_) | ServerMessage::Response { .. } => return Err(Error::Unexpected),
-                unasked => self.keep(unasked),
+            let message = self.receive().await?;
+            if let Some(reply) = self.unasked.sort(message, asked)? {
+                return Ok(reply);
             }
         }
     }
@@ -75,12 +62,9 @@ impl AsyncConnection {
     /// Waits for what the broker says unasked, or gives what came while something was asked. May be dropped
     /// and called again.
     pub async fn next_unasked(&mut self) -> Result<ServerMessage, Error> {
-        match self.unasked.pop_front() {
-            Some(unasked) => Ok(unasked),
-            None => match self.receive().await? {
-                ServerMessage::HelloAck(_) | ServerMessage::Response { .. } => Err(Error::Unexpected),
-                unasked => Ok(unasked),
-            },
+        match self.unasked.take() {
+            Some(message) => Ok(message),
+            None => unasked(self.receive().await?),
         }
     }
 
@@ -104,13 +88,6 @@ impl AsyncConnection {
                 return Err(Error::Closed);
             }
         }
-    }
-
-    fn keep(&mut self, unasked: ServerMessage) {
-        if self.unasked.len() == UNASKED_KEPT_MAX {
-            self.unasked.pop_front();
-        }
-        self.unasked.push_back(unasked);
     }
 }
 

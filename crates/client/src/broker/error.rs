@@ -35,6 +35,9 @@ pub enum Error {
     /// The answer is that of another question.
     #[error("the broker answered something else than was asked")]
     Unexpected,
+    /// More was said unasked than anybody took.
+    #[error("the broker said more than was heard")]
+    Overrun,
     /// Reading or writing failed.
     #[error("the connection to the broker failed: {0}")]
     Io(io::Error),

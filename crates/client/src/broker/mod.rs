@@ -2,8 +2,7 @@
 //!
 //! [`Connection`] blocks, [`AsyncConnection`] awaits; both say hello when they open and have the same
 //! verbs. A connection asks one thing at a time and waits for its answer, at most as long as it was told;
-//! what the broker says unasked meanwhile is kept for [`Connection::next_unasked`]. A wrapper, which has to hear
-//! while it speaks, splits its connection into a [`Sender`] and a [`Receiver`]. A connection that failed is
+//! what the broker says unasked meanwhile is kept for [`Connection::next_unasked`]. A connection that failed is
 //! not revived: open another one, register again (`duplicate_session` right after a loss means that the
 //! broker has not noticed it yet: try again), and send what was not answered with its `seq`, which makes
 //! repeating safe.
@@ -11,12 +10,13 @@
 mod async_connection;
 mod connection;
 mod error;
+mod hearing;
 mod verbs;
 
 use std::path::{Path, PathBuf};
 
 pub use async_connection::AsyncConnection;
-pub use connection::{Connection, Receiver, Sender};
+pub use connection::Connection;
 pub use error::Error;
 
 /// Where the broker listens, below the user's runtime directory (`XDG_RUNTIME_DIR`).

@@ -25,6 +25,8 @@ use super::share::Share;
 pub const RING_TURNS_MAX: usize = 32;
 /// Bytes of those turns; the newest turn is kept whatever its size.
 const RING_BYTES_MAX: usize = 128 << 20;
+/// Content, text and raw bytes of a turn that is too long for one message: three of them fit.
+const PART_BYTES_MAX: usize = 5 << 20;
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_LAST: Duration = Duration::from_secs(5);
@@ -88,6 +90,23 @@ impl Desk {
         }
         let state = self.state.clone().filter(|_| !self.state_told);
         state.map(Word::State).or_else(|| self.ended.then(|| Word::End(self.register.session.clone())))
+    }
+}
+
+/// A turn whose three parts fit in one message: the head of each, and what was cut is said.
+fn shortened(turn: CompletedTurn) -> CompletedTurn {
+    let text = turn.text.map(|mut text| {
+        text.truncate(text.floor_char_boundary(PART_BYTES_MAX));
+        text
+    });
+    let raw_cut = turn.raw.as_ref().is_some_and(|raw| raw.len() > PART_BYTES_MAX);
+    CompletedTurn {
+        truncated: turn.truncated || turn.content.len() > PART_BYTES_MAX,
+        raw_truncated: turn.raw_truncated || raw_cut,
+        content: turn.content.slice(..turn.content.len().min(PART_BYTES_MAX)),
+        raw: turn.raw.map(|raw| raw.slice(..raw.len().min(PART_BYTES_MAX))),
+        text,
+        ..turn
     }
 }
 
@@ -283,8 +302,7 @@ impl Line {
         let seq = turn.seq.unwrap_or_default();
         let mut told = connection.turn_completed(turn.clone()).await;
         if matches!(told, Err(Error::TooLong(_))) {
-            let content_alone = CompletedTurn { raw: None, text: None, ..turn };
-            told = connection.turn_completed(content_alone).await;
+            told = connection.turn_completed(shortened(turn)).await;
         }
         match told {
             Err(error) if error.is_fatal() => return Err(error),
@@ -343,6 +361,22 @@ mod tests {
         assert_eq!(desk.ring_bytes, 320);
         desk.keep(turn(41, RING_BYTES_MAX + 1));
         assert_eq!(seqs(&desk), [41], "one that is too large is still the newest");
+    }
+
+    #[test]
+    fn of_a_turn_that_is_too_long_for_a_message_each_part_keeps_its_head() {
+        let text = format!("x{}", "\u{20ac}".repeat(3 << 20));
+        let long = CompletedTurn {
+            content: text.clone().into(),
+            text: Some(text),
+            raw: Some(vec![b'r'; PART_BYTES_MAX].into()),
+            ..CompletedTurn::default()
+        };
+        let short = shortened(long);
+        assert_eq!(short.content.len(), PART_BYTES_MAX);
+        assert_eq!(short.text.as_ref().map(String::len), Some(PART_BYTES_MAX - 1), "between two characters");
+        assert_eq!((short.truncated, short.raw_truncated), (true, false));
+        assert!(size(&short) < turnkeep_types::broker::FRAME_BYTES_MAX);
     }
 
     #[test]

@@ -110,6 +110,10 @@ async fn converse(mut inbox: Inbox, hub: &Hub, conn: ConnId, outbox: &Outbox) {
         let message = match decided {
             Answer::Greeting(outcome) => ServerMessage::HelloAck(outcome),
             Answer::Response(outcome) => ServerMessage::Response { id: incoming.id, outcome },
+            Answer::Found(turn) => {
+                let outcome = Ok(Reply::Turn(Box::new(turn.found())));
+                ServerMessage::Response { id: incoming.id, outcome }
+            }
             Answer::After(effect) => {
                 let outcome = sinks::perform(*effect, hub).await.map(|()| Reply::Done);
                 ServerMessage::Response { id: incoming.id, outcome }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use turnkeep_session::broker::{Broker, ConnId, Notice, Outcome};
+use turnkeep_session::broker::{Broker, ConnId, Message, Notice, Outcome, Settings};
 use turnkeep_types::Clock;
 use turnkeep_types::broker::{BadRequest, Inject, Reason, Refusal, Request, ServerMessage};
 use turnkeep_wire::broker::encode_message;
@@ -31,6 +31,7 @@ pub(super) struct Line {
 /// What all connections share.
 pub(super) struct Hub {
     broker: Mutex<Broker>,
+    settings: Settings,
     lines: Mutex<HashMap<ConnId, Arc<Line>>>,
     next_conn: AtomicU64,
     clock: Arc<dyn Clock>,
@@ -46,6 +47,7 @@ impl Hub {
     pub(super) fn new(config: BrokerConfig, outlets: Outlets, clock: Arc<dyn Clock>) -> Self {
         Self {
             broker: Mutex::new(Broker::new(config.settings)),
+            settings: config.settings,
             lines: Mutex::default(),
             next_conn: AtomicU64::new(1),
             clock,
@@ -76,6 +78,7 @@ impl Hub {
     /// Lets the machine decide, and tells others what they hear of it before anything else is decided.
     pub(super) fn apply(&self, conn: ConnId, message: Result<Request, BadRequest>) -> Outcome {
         let now = self.clock.now();
+        let message = Message::new(message, &self.settings);
         let mut broker = self.broker();
         let mut outcome = broker.apply(now, conn, message);
         self.tell(std::mem::take(&mut outcome.notices));
@@ -104,8 +107,10 @@ impl Hub {
     }
 
     fn ask_to_show(&self, to: ConnId, on: bool) {
-        if let Err(refusal) = self.push(to, &ServerMessage::Show { on }) {
-            tracing::debug!(%refusal, "a wrapper does not hear who watches");
+        let Some(line) = self.lines().get(&to).cloned() else { return };
+        match encode_message(&ServerMessage::Show { on }) {
+            Ok(frame) => line.outbox.show(frame),
+            Err(error) => tracing::error!(%error, "a word about who watches is too long to be sent"),
         }
     }
 
@@ -118,12 +123,8 @@ impl Hub {
 
     /// Puts bytes on their way to a wrapper.
     pub(super) fn inject(&self, to: ConnId, inject: Inject) -> Result<(), Refusal> {
-        self.push(to, &ServerMessage::Inject(inject))
-    }
-
-    fn push(&self, to: ConnId, message: &ServerMessage) -> Result<(), Refusal> {
         let line = self.lines().get(&to).cloned().ok_or(Reason::SessionDisconnected)?;
-        let frame = encode_message(message)
+        let frame = encode_message(&ServerMessage::Inject(inject))
             .map_err(|error| Refusal::new(Reason::PayloadTooLarge, error.to_string()))?;
         Ok(line.outbox.inject(frame)?)
     }

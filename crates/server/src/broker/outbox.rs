@@ -1,7 +1,8 @@
 //! What waits to be written to one connection, in order: its answers, what others inject, what it watches.
 //!
 //! Answers are bounded because a connection reads its next request only when they are gone; injections are
-//! bounded here; of what it watches one piece at a time is in. Whoever else puts something in never waits.
+//! bounded here; of what it watches one piece at a time is in, and of who watches it only the newest word.
+//! Whoever else puts something in never waits.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,6 +21,7 @@ use crate::memory::Room;
 enum Kind {
     Answer,
     Inject,
+    Show,
     View,
 }
 
@@ -78,6 +80,18 @@ impl Outbox {
         queue.entries.push_back(Entry { frame, kind: Kind::Inject, _room: None });
         self.filled.notify_one();
         Ok(())
+    }
+
+    /// Says whether somebody watches, in the place of what was said about that before and is not written
+    /// yet. There is always room: a watcher waits for what comes of it.
+    pub(super) fn show(&self, frame: Bytes) {
+        let mut queue = self.queue();
+        // The one in front may be half written.
+        if let Some(at) = queue.entries.iter().skip(1).position(|entry| entry.kind == Kind::Show) {
+            queue.entries.remove(at + 1);
+        }
+        queue.entries.push_back(Entry { frame, kind: Kind::Show, _room: None });
+        self.filled.notify_one();
     }
 
     /// Puts a piece of what is watched in, and waits until it is written.
@@ -148,6 +162,7 @@ impl Outbox {
         let Some(entry) = queue.entries.pop_front() else { return };
         match entry.kind {
             Kind::Inject => queue.inject_bytes -= entry.frame.len(),
+            Kind::Show => {}
             Kind::Answer => {
                 queue.answers -= 1;
                 self.written.notify_one();
@@ -180,6 +195,19 @@ mod tests {
         assert_eq!(outbox.inject(Bytes::from_static(b"x")), Ok(()), "there is room again");
         outbox.close();
         assert_eq!(outbox.inject(Bytes::from_static(b"x")), Err(Reason::SessionDisconnected));
+    }
+
+    #[tokio::test]
+    async fn who_watches_is_told_by_the_newest_word_however_full_it_is() {
+        let outbox = Outbox::default();
+        outbox.inject(Bytes::from(vec![b'i'; INJECT_BYTES_MAX])).unwrap();
+        for word in [&b"on"[..], b"off", b"ON"] {
+            outbox.show(Bytes::from_static(word));
+        }
+        outbox.close();
+        let mut written = Vec::new();
+        outbox.drain(&mut written, Duration::from_secs(5)).await;
+        assert_eq!(written.get(INJECT_BYTES_MAX..), Some(&b"ON"[..]));
     }
 
     #[tokio::test]

@@ -80,7 +80,7 @@ impl Sink for StoreSink {
 
     fn deliver(&self, delivery: &Delivery) -> Result<(), Refusal> {
         let keeper = self.0.as_ref().ok_or(Reason::NoStore)?;
-        keeper.keep(&delivery.turn).map_err(|why| Refusal::new(Reason::SinkFailed, why))
+        keeper.keep(&delivery.turn.found()).map_err(|why| Refusal::new(Reason::SinkFailed, why))
     }
 }
 

@@ -44,7 +44,9 @@ impl Watch {
     fn ask(&self, request: Request) -> Result<(), Refusal> {
         match self.hub.apply(self.conn, Ok(request)).answer {
             Answer::Greeting(Err(refusal)) | Answer::Response(Err(refusal)) => Err(refusal),
-            Answer::Greeting(Ok(())) | Answer::Response(Ok(_)) | Answer::After(_) => Ok(()),
+            Answer::Greeting(Ok(())) | Answer::Response(Ok(_)) | Answer::Found(_) | Answer::After(_) => {
+                Ok(())
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use turnkeep_types::broker::{GetTurn, Reason, Reply, Request};
 
-use crate::support::Harness;
+use crate::support::{Harness, within};
 
 #[tokio::test]
 async fn a_turn_is_captured_in_one_session_and_pasted_into_another() {
@@ -56,9 +56,12 @@ async fn a_dropped_wrapper_is_deregistered_and_its_turns_stay_for_a_while() {
     let (wrapper, mut client) = harness.captured("s", b"kept").await;
     drop(wrapper);
     // The broker notices in its own time: ask until it has.
-    while client.ask(Request::ListSessions { gone: false }).await != Ok(Reply::Sessions(Vec::new())) {
-        tokio::task::yield_now().await;
-    }
+    within(async {
+        while client.ask(Request::ListSessions { gone: false }).await != Ok(Reply::Sessions(Vec::new())) {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
     assert_eq!(client.paste("s").await, Err(Reason::SessionDisconnected));
     let get = || Request::GetTurn(GetTurn { turn_id: "s:1".to_owned(), raw: false });
     assert!(client.ask(get()).await.is_ok());

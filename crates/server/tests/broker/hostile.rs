@@ -6,7 +6,7 @@ use turnkeep_server::broker::Outlets;
 use turnkeep_types::broker::{Hello, Reason, Reply, Request, Role, ServerMessage};
 use turnkeep_wire::broker::encode_request;
 
-use crate::support::Harness;
+use crate::support::{Harness, within};
 
 #[tokio::test]
 async fn anything_before_hello_is_refused() {
@@ -42,13 +42,12 @@ async fn a_message_over_16_mib_is_refused_by_its_length_alone() {
 
 #[tokio::test]
 async fn a_hello_or_a_message_that_is_never_whole_is_given_up() {
-    let harness = Harness::with(Outlets::default(), |config| {
-        config.timeouts.hello = Duration::from_millis(30);
-        config.timeouts.message = Duration::from_millis(30);
-    });
-    let mut silent = harness.dial().await;
+    let soon = Duration::from_millis(30);
+    let impatient = Harness::with(Outlets::default(), |config| config.timeouts.hello = soon);
+    let mut silent = impatient.dial().await;
     silent.is_closed_with(Reason::Malformed).await;
-    let mut half = harness.client().await;
+    let impatient = Harness::with(Outlets::default(), |config| config.timeouts.message = soon);
+    let mut half = impatient.client().await;
     let frame = encode_request(1, &Request::ListSessions { gone: false }).unwrap();
     half.send_bytes(&frame[..frame.len() - 1]).await;
     half.is_closed_with(Reason::Malformed).await;
@@ -82,11 +81,14 @@ async fn one_connection_too_many_hears_that_and_the_others_go_on() {
     drop(second);
     assert_eq!(first.ask(Request::ListSessions { gone: false }).await, Ok(Reply::Sessions(Vec::new())));
     // The place is free again when the broker has noticed.
-    loop {
-        let mut third = harness.dial().await;
-        third.send(0, &Request::Hello(Hello { version: 1, role: Role::Client })).await;
-        if third.receive().await == Some(ServerMessage::HelloAck(Ok(()))) {
-            break;
+    within(async {
+        loop {
+            let mut third = harness.dial().await;
+            third.send(0, &Request::Hello(Hello { version: 1, role: Role::Client })).await;
+            if third.receive().await == Some(ServerMessage::HelloAck(Ok(()))) {
+                break;
+            }
         }
-    }
+    })
+    .await;
 }

@@ -18,6 +18,11 @@ use turnkeep_wire::broker::{decode_message, encode_request, next_frame};
 /// Nothing here may take longer.
 const LIMIT: Duration = Duration::from_secs(20);
 
+/// Waits for what happens soon, and fails when it does not.
+pub(crate) async fn within<T>(what: impl Future<Output = T>) -> T {
+    tokio::time::timeout(LIMIT, what).await.expect("it takes too long")
+}
+
 /// A running broker.
 pub(crate) struct Harness {
     pub(crate) dir: TempDir,

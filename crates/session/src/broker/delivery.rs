@@ -10,7 +10,7 @@ use bytes::Bytes;
 use turnkeep_types::broker::{Deliver, Inject, Paste, Reason, Refusal, ends_paste};
 
 use super::effect::{Delivery, Effect};
-use super::ring::KeptTurn;
+use super::ring::{HeldTurn, KeptTurn};
 use super::{Broker, Decided, Step};
 
 /// Where a turn can go.
@@ -80,7 +80,8 @@ impl Broker {
 
     fn delivery(&self, raw: bool) -> Result<Delivery, Refusal> {
         let turn = self.relayed()?;
-        Ok(Delivery { bytes: bytes_of(turn, raw)?, turn: turn.found(false) })
+        let held = HeldTurn { kept: Arc::clone(turn), raw: false };
+        Ok(Delivery { bytes: bytes_of(turn, raw)?, turn: held })
     }
 }
 
@@ -89,7 +90,7 @@ fn need(field: &str, value: Option<String>) -> Result<String, Refusal> {
 }
 
 fn bytes_of(turn: &KeptTurn, raw: bool) -> Result<Bytes, Refusal> {
-    if raw { turn.raw.clone().ok_or_else(|| Reason::NoRaw.into()) } else { Ok(turn.content.clone()) }
+    turn.bytes(raw).ok_or_else(|| Reason::NoRaw.into())
 }
 
 fn file_path(path: String) -> Result<PathBuf, Refusal> {

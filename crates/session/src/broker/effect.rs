@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use turnkeep_types::broker::{FoundTurn, Inject, Refusal, Reply, Shown};
+use turnkeep_types::broker::{Inject, Refusal, Reply, Shown};
+
+use super::ring::HeldTurn;
 
 /// A connection, as the shell numbers it. Never used twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,6 +27,11 @@ impl Outcome {
     /// A hello that fails ends the connection, whatever the reason.
     pub(super) fn greeting(outcome: Result<(), Refusal>) -> Self {
         Self { close: outcome.is_err(), answer: Answer::Greeting(outcome), notices: Vec::new() }
+    }
+
+    /// An answer that the shell completes.
+    pub(super) fn later(answer: Answer) -> Self {
+        Self { answer, close: false, notices: Vec::new() }
     }
 
     pub(super) fn response(outcome: Result<Reply, Refusal>) -> Self {
@@ -66,6 +73,8 @@ pub enum Answer {
     Greeting(Result<(), Refusal>),
     /// The answer to anything else.
     Response(Result<Reply, Refusal>),
+    /// The answer is this turn, once it is copied.
+    Found(HeldTurn),
     /// The answer is what comes of this: done, or why not.
     After(Box<Effect>),
 }
@@ -108,5 +117,5 @@ pub struct Delivery {
     /// The bytes to deliver, none added and none removed.
     pub bytes: Bytes,
     /// The turn that they are of.
-    pub turn: FoundTurn,
+    pub turn: HeldTurn,
 }

@@ -2,11 +2,14 @@
 //!
 //! It owns the sessions with their rings of completed turns, and the one relay buffer. Invariants: a turn's
 //! id and metadata never change; a sequence number is never given twice in a session; what the rings hold is
-//! bounded; the relay buffer changes only by a capture; only a session that was shared is ever shown. Nothing here waits or fails: a refusal is an answer.
-//! Slow work (a file, a clipboard, another terminal) is returned as an [`Effect`] for the shell to do.
+//! bounded; the relay buffer changes only by a capture; only a session that was shared is ever shown. Nothing
+//! here waits or fails: a refusal is an answer. Slow work (a file, a clipboard, another terminal) is returned
+//! as an [`Effect`] for the shell to do, and no bytes of a turn are copied or compared here: a [`Message`] is
+//! made ready before, and a [`HeldTurn`] copied after.
 
 mod delivery;
 mod effect;
+mod message;
 mod ring;
 mod session;
 mod settings;
@@ -24,8 +27,11 @@ use turnkeep_types::broker::{
 };
 
 pub use effect::{Answer, ConnId, Delivery, Effect, Notice, Outcome};
+pub use message::Message;
+pub use ring::HeldTurn;
 pub use settings::{BadSettings, Settings};
 
+use message::Command;
 use ring::KeptTurn;
 use table::Table;
 
@@ -36,6 +42,7 @@ type Decided = Result<Step, Refusal>;
 enum Step {
     Reply(Reply),
     Effect(Box<Effect>),
+    Found(HeldTurn),
     /// It is done, and others are told.
     Told(Vec<Notice>),
 }
@@ -71,19 +78,18 @@ impl Broker {
     }
 
     /// Takes a message of a connection; says what to answer and whether the connection ends with that.
-    pub fn apply(&mut self, now: Timestamp, conn: ConnId, message: Result<Request, BadRequest>) -> Outcome {
+    pub fn apply(&mut self, now: Timestamp, conn: ConnId, message: Message) -> Outcome {
         self.table.expire(now);
         let greeted = self.peers.contains_key(&conn);
-        match message {
-            Ok(Request::Hello(hello)) if !greeted => self.greet(conn, hello),
+        match message.0 {
+            Ok(Command::Other(Request::Hello(hello))) if !greeted => self.greet(conn, hello),
             Err(BadRequest { hello: true, refusal }) if !greeted => Outcome::greeting(Err(refusal)),
             _ if !greeted => Outcome::response(Err(Reason::HelloRequired.into())),
             Err(BadRequest { refusal, .. }) => Outcome::response(Err(refusal)),
-            Ok(request) => match self.decide(now, conn, request) {
+            Ok(command) => match self.decide(now, conn, command) {
                 Ok(Step::Reply(reply)) => Outcome::response(Ok(reply)),
-                Ok(Step::Effect(effect)) => {
-                    Outcome { answer: Answer::After(effect), close: false, notices: Vec::new() }
-                }
+                Ok(Step::Effect(effect)) => Outcome::later(Answer::After(effect)),
+                Ok(Step::Found(turn)) => Outcome::later(Answer::Found(turn)),
                 Ok(Step::Told(notices)) => Outcome { notices, ..Outcome::response(Ok(Reply::Done)) },
                 Err(refusal) => Outcome::response(Err(refusal)),
             },
@@ -117,11 +123,18 @@ impl Broker {
         Outcome::greeting(Ok(()))
     }
 
-    fn decide(&mut self, now: Timestamp, conn: ConnId, request: Request) -> Decided {
+    fn decide(&mut self, now: Timestamp, conn: ConnId, command: Command) -> Decided {
+        match command {
+            Command::Completed(turn) => self.table.complete(now, conn, *turn).map(Step::from),
+            Command::Other(request) => self.answer(now, conn, request),
+        }
+    }
+
+    fn answer(&mut self, now: Timestamp, conn: ConnId, request: Request) -> Decided {
         match request {
             Request::Hello(_) => Err(Reason::HelloRepeated.into()),
+            Request::TurnCompleted(_) => Err(Reason::Internal.into()),
             Request::Register(register) => self.register(now, conn, register),
-            Request::TurnCompleted(turn) => self.table.complete(now, conn, *turn).map(Step::from),
             Request::State(change) => self.table.set_state(conn, change).map(Step::from),
             Request::Screen(shown) => self.table.show(conn, shown).map(Step::Told),
             Request::Watch { session } => self.watch(conn, &session),
@@ -181,10 +194,8 @@ impl Broker {
 
     fn get_turn(&self, get: &GetTurn) -> Decided {
         let turn = self.table.turn(&get.turn_id)?;
-        if get.raw && turn.raw.is_none() {
-            return Err(Reason::NoRaw.into());
-        }
-        Ok(Reply::Turn(Box::new(turn.found(get.raw))).into())
+        turn.bytes(get.raw).ok_or(Reason::NoRaw)?;
+        Ok(Step::Found(HeldTurn { kept: turn, raw: get.raw }))
     }
 
     fn list_turns(&self, session: &str, limit: Option<u32>) -> Decided {

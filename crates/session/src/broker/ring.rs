@@ -1,4 +1,7 @@
 //! The ring of a session's completed turns: a new one always fits, the oldest goes silently.
+//!
+//! What takes as long as a turn is large is done outside of the machine, so that nobody waits for it: a
+//! [`Body`] is made before, a [`HeldTurn`] is copied after.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,7 +13,7 @@ use turnkeep_types::broker::{CompletedTurn, FoundTurn, SessionId, TurnInfo};
 const OVERHEAD_BYTES: usize = 512;
 
 /// Whose turn it is; shared by the turns of one registration.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Label {
     pub(super) session: SessionId,
     pub(super) name: Option<String>,
@@ -18,7 +21,7 @@ pub(super) struct Label {
 }
 
 /// The readable text of a turn.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 enum KeptText {
     Unknown,
     /// The content is the text, as in a profile that reads the screen; it is kept once.
@@ -26,79 +29,122 @@ enum KeptText {
     Own(Box<str>),
 }
 
-/// A turn as it is kept. Never changes.
-#[derive(Debug)]
-pub(super) struct KeptTurn {
-    pub(super) seq: u64,
-    pub(super) info: TurnInfo,
-    pub(super) content: Bytes,
-    pub(super) raw: Option<Bytes>,
+/// The parts of a completed turn, each cut to what is kept.
+#[derive(Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each says something else about the turn")]
+pub(super) struct Body {
+    content: Bytes,
+    raw: Option<Bytes>,
     raw_truncated: bool,
     text: KeptText,
     text_source: Option<String>,
-    label: Arc<Label>,
+    interrupted: bool,
+    truncated: bool,
+    incomplete: bool,
 }
 
-impl KeptTurn {
-    /// Keeps what a wrapper found, each part cut to `bytes_max`. `info` comes with id and time.
-    pub(super) fn new(
-        info: TurnInfo,
-        seq: u64,
-        label: Arc<Label>,
-        turn: CompletedTurn,
-        bytes_max: usize,
-    ) -> Self {
+impl Body {
+    /// Takes what a wrapper found out of its message, each part cut to `bytes_max`.
+    pub(super) fn take(turn: &mut CompletedTurn, bytes_max: usize) -> Self {
         let is_text = turn.text.as_deref().is_some_and(|text| text.as_bytes() == turn.content);
-        let (content, content_cut) = cut(turn.content, bytes_max);
-        let (text, text_cut) = match turn.text {
+        let (content, content_cut) = cut(std::mem::take(&mut turn.content), bytes_max);
+        let (text, text_cut) = match turn.text.take() {
             None => (KeptText::Unknown, false),
             // A cut may fall inside a character; then the text needs its own.
             Some(_) if is_text && std::str::from_utf8(&content).is_ok() => (KeptText::Content, false),
             Some(text) => cut_text(text, bytes_max),
         };
-        let (raw, raw_cut) = match turn.raw.map(|raw| cut(raw, bytes_max)) {
+        let (raw, raw_cut) = match turn.raw.take().map(|raw| cut(raw, bytes_max)) {
             Some((raw, cut)) => (Some(raw), cut),
             None => (None, false),
         };
-        let info = TurnInfo {
-            byte_length: u32::try_from(content.len()).unwrap_or(u32::MAX),
+        Self {
+            content,
+            raw,
+            raw_truncated: turn.raw_truncated || raw_cut,
+            text,
+            text_source: turn.text_source.take(),
             interrupted: turn.interrupted,
             truncated: turn.truncated || content_cut || text_cut,
             incomplete: turn.incomplete,
+        }
+    }
+
+    pub(super) fn text_source(&self) -> Option<&str> {
+        self.text_source.as_deref()
+    }
+}
+
+/// A turn as it is kept. Never changes.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct KeptTurn {
+    pub(super) seq: u64,
+    pub(super) info: TurnInfo,
+    body: Body,
+    label: Arc<Label>,
+}
+
+impl KeptTurn {
+    /// Keeps a turn. `info` comes with id and time.
+    pub(super) fn new(info: TurnInfo, seq: u64, label: Arc<Label>, body: Body) -> Self {
+        let info = TurnInfo {
+            byte_length: u32::try_from(body.content.len()).unwrap_or(u32::MAX),
+            interrupted: body.interrupted,
+            truncated: body.truncated,
+            incomplete: body.incomplete,
             ..info
         };
-        let raw_truncated = turn.raw_truncated || raw_cut;
-        Self { seq, info, content, raw, raw_truncated, text, text_source: turn.text_source, label }
+        Self { seq, info, body, label }
+    }
+
+    /// Its content, or its raw bytes where they were kept.
+    pub(super) fn bytes(&self, raw: bool) -> Option<Bytes> {
+        if raw { self.body.raw.clone() } else { Some(self.body.content.clone()) }
     }
 
     /// Bytes that it takes.
     fn cost(&self) -> usize {
-        let text = match &self.text {
+        let text = match &self.body.text {
             KeptText::Own(text) => text.len(),
             KeptText::Unknown | KeptText::Content => 0,
         };
-        let source = self.text_source.as_ref().map_or(0, String::len);
-        OVERHEAD_BYTES + self.content.len() + self.raw.as_ref().map_or(0, Bytes::len) + text + source
+        let source = self.body.text_source.as_ref().map_or(0, String::len);
+        let raw = self.body.raw.as_ref().map_or(0, Bytes::len);
+        OVERHEAD_BYTES + self.body.content.len() + raw + text + source
     }
 
-    /// The turn as it is given out, with its text or, when asked for, with its raw bytes.
-    pub(super) fn found(&self, raw: bool) -> FoundTurn {
-        let text = match &self.text {
-            _ if raw => None,
+    fn text(&self) -> Option<String> {
+        match &self.body.text {
             KeptText::Unknown => None,
-            KeptText::Content => std::str::from_utf8(&self.content).ok().map(str::to_owned),
+            KeptText::Content => std::str::from_utf8(&self.body.content).ok().map(str::to_owned),
             KeptText::Own(text) => Some(text.as_ref().to_owned()),
-        };
+        }
+    }
+}
+
+/// A turn that is given out, still as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldTurn {
+    pub(super) kept: Arc<KeptTurn>,
+    /// Whether its raw bytes are given instead of its text.
+    pub(super) raw: bool,
+}
+
+impl HeldTurn {
+    /// The turn with a copy of its text or, when they were asked for, with its raw bytes. Takes as long as
+    /// the turn is large: not for those who keep others waiting.
+    pub fn found(&self) -> FoundTurn {
+        let Self { kept, raw } = self;
         FoundTurn {
-            info: self.info.clone(),
-            session: self.label.session.to_string(),
-            name: self.label.name.clone(),
-            preset: self.label.preset.clone(),
-            content: self.content.clone(),
-            text,
-            text_source: self.text_source.clone(),
-            raw: self.raw.clone().filter(|_| raw),
-            raw_truncated: raw && self.raw_truncated,
+            info: kept.info.clone(),
+            session: kept.label.session.to_string(),
+            name: kept.label.name.clone(),
+            preset: kept.label.preset.clone(),
+            content: kept.body.content.clone(),
+            text: if *raw { None } else { kept.text() },
+            text_source: kept.body.text_source.clone(),
+            raw: kept.body.raw.clone().filter(|_| *raw),
+            raw_truncated: *raw && kept.body.raw_truncated,
         }
     }
 }

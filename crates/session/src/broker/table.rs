@@ -1,15 +1,15 @@
 //! The table of sessions: who may do what to which, how much they hold together, and when they are forgotten.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
 use turnkeep_types::Timestamp;
 use turnkeep_types::broker::{
-    BadSessionId, CompletedTurn, Reason, Refusal, Register, Reply, SessionId, SessionInfo, StateChange,
-    TurnInfo,
+    BadSessionId, Reason, Refusal, Register, Reply, SessionId, SessionInfo, StateChange, TurnInfo,
 };
 
 use super::effect::ConnId;
+use super::message::Completed;
 use super::ring::{KeptTurn, Ring};
 use super::session::{Session, check_names};
 use super::settings::Settings;
@@ -144,10 +144,10 @@ impl Table {
         &mut self,
         now: Timestamp,
         conn: ConnId,
-        turn: CompletedTurn,
+        turn: Completed,
     ) -> Result<Reply, Refusal> {
-        check_names([("text_source", turn.text_source.as_deref())])?;
-        let Settings { ring_turns_max, turn_bytes_max, .. } = self.settings;
+        check_names([("text_source", turn.body.text_source())])?;
+        let ring_turns_max = self.settings.ring_turns_max;
         let session = self.own(conn, &turn.session)?;
         let next = session.last_seq.checked_add(1);
         let seq = turn.seq.or(next).filter(|seq| *seq > 0);
@@ -159,7 +159,7 @@ impl Table {
         session.last_seq = seq;
         let timestamp = turn.timestamp.unwrap_or(now);
         let info = TurnInfo { turn_id: turn_id.clone(), timestamp, ..TurnInfo::default() };
-        let kept = KeptTurn::new(info, seq, Arc::clone(&session.label), turn, turn_bytes_max);
+        let kept = KeptTurn::new(info, seq, Arc::clone(&session.label), turn.body);
         let before = session.ring.bytes();
         session.ring.push(kept, ring_turns_max);
         let (after, id) = (session.ring.bytes(), session.label.session.clone());
@@ -170,14 +170,21 @@ impl Table {
 
     /// Drops the oldest turns of the largest rings until all fit; never the one that `newest` just got.
     fn shed(&mut self, newest: &SessionId) {
+        if self.held_bytes <= self.settings.memory_bytes_max {
+            return;
+        }
+        let mut sessions: Vec<&mut Session> = self.sessions.values_mut().collect();
+        let sizes = sessions.iter().enumerate().map(|(at, session)| (session.ring.bytes(), at));
+        let mut largest: BinaryHeap<(usize, usize)> = sizes.collect();
         while self.held_bytes > self.settings.memory_bytes_max {
-            let can_shed =
-                |session: &&mut Session| session.ring.len() > usize::from(session.label.session == *newest);
-            let candidates = self.sessions.values_mut().filter(can_shed);
-            let Some(session) = candidates.max_by_key(|session| session.ring.bytes()) else { return };
-            let before = session.ring.bytes();
+            let Some((before, at)) = largest.pop() else { return };
+            let Some(session) = sessions.get_mut(at) else { return };
+            if session.ring.len() <= usize::from(session.label.session == *newest) {
+                continue;
+            }
             session.ring.evict();
             self.held_bytes -= before - session.ring.bytes();
+            largest.push((session.ring.bytes(), at));
         }
     }
 }

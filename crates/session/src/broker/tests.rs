@@ -13,11 +13,12 @@ use turnkeep_types::broker::{
     SessionInfo, TurnInfo,
 };
 
-use super::{Answer, Broker, ConnId, Effect, Notice, Outcome, Settings};
+use super::{Answer, Broker, ConnId, Effect, Message, Notice, Outcome, Settings};
 
 /// A broker, a clock that stands still, and short words for what is asked.
 struct Bench {
     broker: Broker,
+    settings: Settings,
     now: Timestamp,
 }
 
@@ -26,7 +27,7 @@ const CLIENT: ConnId = ConnId(9);
 
 impl Bench {
     fn new(settings: Settings) -> Self {
-        let mut bench = Self { broker: Broker::new(settings), now: Timestamp(1_000) };
+        let mut bench = Self { broker: Broker::new(settings), settings, now: Timestamp(1_000) };
         bench.hello(CLIENT, Role::Client);
         bench
     }
@@ -39,8 +40,12 @@ impl Bench {
     }
 
     fn hello(&mut self, conn: ConnId, role: Role) {
-        let outcome = self.broker.apply(self.now, conn, Ok(Request::Hello(Hello { version: 1, role })));
+        let outcome = self.apply(conn, Ok(Request::Hello(Hello { version: 1, role })));
         assert_eq!(outcome, Outcome { answer: Answer::Greeting(Ok(())), close: false, notices: Vec::new() });
+    }
+
+    fn apply(&mut self, conn: ConnId, request: Result<Request, BadRequest>) -> Outcome {
+        self.broker.apply(self.now, conn, Message::new(request, &self.settings))
     }
 
     fn wrap(&mut self, conn: ConnId, session: &str) {
@@ -54,7 +59,8 @@ impl Bench {
 
     /// Asks something that is answered at once.
     fn ask(&mut self, conn: ConnId, request: Request) -> Result<Reply, Reason> {
-        match self.broker.apply(self.now, conn, Ok(request)).answer {
+        match self.apply(conn, Ok(request)).answer {
+            Answer::Found(turn) => Ok(Reply::Turn(Box::new(turn.found()))),
             Answer::Response(outcome) => outcome.map_err(|refusal| refusal.reason),
             other => panic!("not a response: {other:?}"),
         }
@@ -62,7 +68,7 @@ impl Bench {
 
     /// Asks something that ends in an effect or a refusal.
     fn effect(&mut self, request: Request) -> Result<Effect, Reason> {
-        match self.broker.apply(self.now, CLIENT, Ok(request)).answer {
+        match self.apply(CLIENT, Ok(request)).answer {
             Answer::After(effect) => Ok(*effect),
             Answer::Response(Err(refusal)) => Err(refusal.reason),
             other => panic!("no effect: {other:?}"),

@@ -2,31 +2,50 @@
 //!
 //! The echo is the head: what the tty or the line editor prints of the submitted input, up to and
 //! including the line feed that ends it. The same words later on stay. `^C` that answers an interrupt
-//! is echo too. The head of the bytes is kept up to [`CONTENT_BYTES_MAX`], and the rest is only counted.
+//! is echo too, and so is a line that the tty echoed while it was typed ahead. The head of the bytes is
+//! kept up to [`CONTENT_BYTES_MAX`], and the rest is only counted.
 
 use super::render::render;
 use super::sequence::strip;
-use super::typed::{Typed, squeezed};
+use super::typed::{Lines, Typed, squeezed};
 
 /// How many bytes of a turn are kept.
 pub(super) const CONTENT_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// How far behind an interrupt its `^C` is looked for.
-const CARET_BYTES_MAX: usize = 4096;
+/// How far behind the place where something was typed its echo is looked for.
+const ECHO_WINDOW_BYTES: usize = 4096;
 
-/// How many interrupts of one turn have their `^C` removed.
-const CARETS_MAX: usize = 64;
+/// How long a line that is typed ahead may be to be looked for.
+const ECHO_BYTES_MAX: usize = 1024;
+
+/// How many echoes inside of a turn are removed.
+const ECHOES_MAX: usize = 64;
 
 /// How long an echo may be; longer heads are content.
 const HEAD_BYTES_MAX: usize = 128 * 1024;
 
 #[derive(Debug, Clone)]
 enum Head {
-    /// The echo is not over: these lines of it are still to come (`None`: not known), and what came of it
-    /// ends here.
-    Open(Option<Vec<String>>, usize),
+    /// The echo is not over: these lines of it are still to come (`None`: not known).
+    Open(Option<Lines>),
     /// Content begins here.
     Done(usize),
+}
+
+/// Something that the tty echoes behind this place.
+#[derive(Debug)]
+struct Echo {
+    behind: usize,
+    bytes: Vec<u8>,
+}
+
+/// How a turn's input is echoed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Echoing {
+    /// By a line editor, which repaints the line as it likes.
+    pub(super) line_editor: bool,
+    /// By one that switches bracketed paste off when it has done so.
+    pub(super) until_paste_off: bool,
 }
 
 /// The bytes of a turn.
@@ -35,11 +54,10 @@ pub(super) struct Capture {
     bytes: Vec<u8>,
     begin: u64,
     head: Head,
-    line_editor: bool,
-    carets: Vec<usize>,
+    echoing: Echoing,
+    lines_seen: bool,
+    echoes: Vec<Echo>,
     end: Option<u64>,
-    /// Whether a line was taken for a part of the echo because the line editor was not done with it.
-    waited: bool,
 }
 
 impl Capture {
@@ -48,41 +66,34 @@ impl Capture {
             bytes: Vec::new(),
             begin: 0,
             head: Head::Done(0),
-            line_editor: false,
-            carets: Vec::new(),
+            echoing: Echoing::default(),
+            lines_seen: false,
+            echoes: Vec::new(),
             end: None,
-            waited: false,
         }
     }
 
     /// Begins a turn at an offset of the output. `line` is what stands on the line so far.
-    pub(super) fn begin(&mut self, at: u64, typed: &Typed, line: &[u8], line_editor: bool) {
+    pub(super) fn begin(&mut self, at: u64, typed: &Typed, line: &[u8], echoing: Echoing) {
         *self = Self::new();
         self.begin = at;
-        self.line_editor = line_editor;
+        self.echoing = echoing;
         let mut expected = typed.lines();
         let shown = squeezed(&strip(line));
-        if let Some(lines) = &mut expected
-            && lines.last().is_some_and(|last| shown.ends_with(last.as_str()) && !last.is_empty())
+        if let Some(Lines { lines, .. }) = &mut expected
+            && lines.back().is_some_and(|last| shown.ends_with(last.as_str()) && !last.is_empty())
         {
             // Echoed while it was typed: only the line feed is missing.
             lines.drain(..lines.len() - 1);
         }
-        self.head = Head::Open(expected, 0);
-    }
-
-    /// More was submitted before the program took up what was submitted first.
-    pub(super) fn extend(&mut self, typed: &Typed) {
-        if let Head::Open(expected, _) = &mut self.head {
-            *expected = expected.take().zip(typed.lines()).map(|(lines, more)| [lines, more].concat());
-        }
+        self.head = Head::Open(expected);
     }
 
     /// Takes output.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         let room = CONTENT_BYTES_MAX.saturating_sub(self.bytes.len());
         self.bytes.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
-        if self.bytes.len() > HEAD_BYTES_MAX && matches!(self.head, Head::Open(..)) {
+        if self.bytes.len() > HEAD_BYTES_MAX && matches!(self.head, Head::Open(_)) {
             self.head = Head::Done(0);
         }
     }
@@ -93,44 +104,57 @@ impl Capture {
 
     /// Whether the echo is not over yet.
     pub(super) fn in_head(&self) -> bool {
-        matches!(self.head, Head::Open(..))
+        matches!(self.head, Head::Open(_))
     }
 
     /// A line feed ended `line` (all of it, with the prompt before the echo) at an offset of the output.
-    /// `is_edited` says that the line editor is not done yet, so that this cannot be an answer.
-    pub(super) fn line_feed(&mut self, at: u64, line: &[u8], prompt: &str, is_edited: bool) {
-        let Head::Open(expected, matched) = &mut self.head else { return };
-        let after = usize::try_from(at - self.begin).unwrap_or(usize::MAX);
-        let Some(lines) = expected else {
+    pub(super) fn line_feed(&mut self, at: u64, line: &[u8], prompt: &str) {
+        let after = self.place(at);
+        let first = !std::mem::replace(&mut self.lines_seen, true);
+        let Head::Open(expected) = &mut self.head else { return };
+        let silent = first && squeezed(&strip(self.bytes.get(..after).unwrap_or(&self.bytes))).is_empty();
+        let Some(expected) = expected.as_mut().filter(|_| !silent) else {
             self.head = Head::Done(after);
             return;
         };
-        let fresh = self.bytes.get(..after).unwrap_or(&self.bytes);
-        let front = lines.first().cloned().unwrap_or_default();
-        let echo =
-            !front.is_empty() && Echo { line, fresh, prompt, front: &front }.is_there(self.line_editor);
-        if (*matched == 0 && squeezed(&strip(fresh)).is_empty()) || (echo && lines.len() <= 1) {
+        if !expected.is_echo(line, &squeezed(prompt), self.echoing.line_editor) {
+            self.head = Head::Done(0);
+            return;
+        }
+        expected.lines.pop_front();
+        expected.ahead = 0;
+        if expected.lines.is_empty() {
             self.head = Head::Done(after);
-        } else if echo {
-            lines.remove(0);
-            *matched = after;
-        } else if is_edited {
-            self.waited = true;
-        } else {
-            self.head = Head::Done(*matched);
         }
     }
 
-    /// The line editor is done with the input: what it painted until here was echo.
-    pub(super) fn edit_ends(&mut self, at: u64) {
-        if self.waited && self.in_head() {
-            self.cut_head(at);
+    /// Bracketed paste was switched off in the line that began at this offset: a line editor that had it
+    /// on is done with its echo.
+    pub(super) fn paste_off(&mut self, line_start: u64) {
+        if std::mem::take(&mut self.echoing.until_paste_off) {
+            let until = self.place(line_start);
+            self.head = match self.head {
+                Head::Done(start) => Head::Done(start.max(until)),
+                Head::Open(_) if until > 0 => Head::Done(until),
+                Head::Open(_) => return,
+            };
         }
+    }
+
+    /// Whether nothing can be seen of the content up to an offset of the output.
+    pub(super) fn is_blank(&self, end: u64) -> bool {
+        let Head::Done(start) = self.head else { return true };
+        let content = self.bytes.get(start..self.place(end)).unwrap_or_default();
+        !strip(content).contains(|c: char| !c.is_whitespace())
+    }
+
+    fn place(&self, at: u64) -> usize {
+        usize::try_from(at.saturating_sub(self.begin)).unwrap_or(usize::MAX)
     }
 
     /// Content begins here, whatever came before.
     pub(super) fn cut_head(&mut self, at: u64) {
-        self.head = Head::Done(usize::try_from(at - self.begin).unwrap_or(usize::MAX));
+        self.head = Head::Done(self.place(at));
         self.end = None;
     }
 
@@ -141,63 +165,69 @@ impl Capture {
 
     /// The user interrupted: the `^C` that follows is echo.
     pub(super) fn interrupted(&mut self, at: u64) {
-        if self.carets.len() < CARETS_MAX {
-            self.carets.push(usize::try_from(at - self.begin).unwrap_or(usize::MAX));
+        self.echoed(at, b"^C");
+    }
+
+    /// A line was typed ahead: the tty echoes it now.
+    pub(super) fn typed_ahead(&mut self, at: u64, line: &[u8]) {
+        if line.len() <= ECHO_BYTES_MAX {
+            self.echoed(at, &[line, b"\r\n"].concat());
+        }
+    }
+
+    fn echoed(&mut self, at: u64, bytes: &[u8]) {
+        if self.echoes.len() < ECHOES_MAX {
+            self.echoes.push(Echo { behind: self.place(at), bytes: bytes.to_vec() });
         }
     }
 
     /// The content up to an offset of the output, and whether it is only the head.
     pub(super) fn finish(&mut self, end: u64) -> (Vec<u8>, bool) {
-        let end = usize::try_from(self.end.unwrap_or(end).saturating_sub(self.begin)).unwrap_or(usize::MAX);
+        let end = self.place(self.end.unwrap_or(end));
         let start = match self.head {
             Head::Done(start) => start,
-            Head::Open(_, 0) => end,
-            Head::Open(_, matched) => matched,
+            Head::Open(_) => end,
         };
         let truncated = end > self.bytes.len();
         let end = end.min(self.bytes.len());
         let mut content = self.bytes.get(start..end).unwrap_or_default().to_vec();
-        for caret in self.carets.iter().rev() {
-            remove_caret(&mut content, caret.saturating_sub(start));
+        for echo in self.echoes.iter().rev() {
+            echo.remove(&mut content, start);
         }
         *self = Self::new();
         (content, truncated)
     }
 }
 
-/// A line that may be the echo of a submitted line.
-struct Echo<'a> {
-    /// All of it.
-    line: &'a [u8],
-    /// Everything since the submit.
-    fresh: &'a [u8],
-    prompt: &'a str,
-    /// The submitted line, without blanks.
-    front: &'a str,
-}
-
-impl Echo<'_> {
-    /// Whether it is. A line may have been typed over, which shows when it is rendered, or broken by a
-    /// line editor at the window's edge, which shows when it is not.
-    fn is_there(&self, line_editor: bool) -> bool {
-        let prompt = squeezed(self.prompt);
-        let repainted = squeezed(&strip(self.fresh)).ends_with(&format!("{prompt}{}", self.front));
-        [strip(self.line), render(self.line)].iter().any(|text| {
-            let shown = squeezed(text);
-            let whole = shown == self.front || shown.strip_suffix(self.front) == Some(&prompt);
-            let whole = whole || line_editor || (repainted && !prompt.is_empty());
-            shown.ends_with(self.front) && whole
-        })
+impl Echo {
+    /// Removes it from the content that begins at `start`. A line is looked for where a line begins; `^C`
+    /// comes at once, or behind what was on its way, and then the line ends.
+    fn remove(&self, content: &mut Vec<u8>, start: usize) {
+        let from = self.behind.saturating_sub(start);
+        let until = content.len().min(from.saturating_add(ECHO_WINDOW_BYTES));
+        let Some(window) = content.get(from..until) else { return };
+        let is_line = self.bytes.ends_with(b"\n");
+        let begins = |at: usize| window.get(at - 1) == Some(&b'\n');
+        let ends = |at: usize| matches!(window.get(at + self.bytes.len()), Some(b'\r' | b'\n' | 0x1b) | None);
+        let is_there = |at: usize| at == 0 || if is_line { begins(at) } else { ends(at) };
+        let mut places = window.windows(self.bytes.len()).enumerate();
+        if let Some((at, _)) = places.find(|(at, found)| *found == self.bytes && is_there(*at)) {
+            content.drain(from + at..from + at + self.bytes.len());
+        }
     }
 }
 
-fn remove_caret(content: &mut Vec<u8>, from: usize) {
-    let until = content.len().min(from.saturating_add(CARET_BYTES_MAX));
-    let Some(window) = content.get(from..until) else { return };
-    // The tty prints it at once, or behind what was on its way; then the line ends.
-    let is_echo = |at: usize| at == 0 || matches!(window.get(at + 2), Some(b'\r' | b'\n' | 0x1b) | None);
-    let found = window.windows(2).enumerate().find(|(at, pair)| *pair == b"^C" && is_echo(*at));
-    if let Some((at, _)) = found {
-        content.drain(from + at..from + at + 2);
+impl Lines {
+    /// Whether a line is the prompt, if it is one, and the echo of the next expected line. It is compared
+    /// as it was printed, which survives wrapping, and as it is shown, which survives editing.
+    fn is_echo(&self, line: &[u8], prompt: &str, line_editor: bool) -> bool {
+        let Some(front) = self.lines.front().filter(|front| !front.is_empty()) else { return false };
+        let surely = front.get(self.ahead..).filter(|rest| !rest.is_empty()).unwrap_or(front);
+        [strip(line), render(line)].iter().any(|shown| {
+            let shown = squeezed(shown);
+            let echo = shown.strip_prefix(prompt).unwrap_or(&shown);
+            let whole = front.ends_with(echo) && echo.ends_with(surely);
+            shown == *front || whole || (line_editor && shown.ends_with(surely))
+        })
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! Arrow keys, mouse and focus reports, answers to queries, key releases and the contents of a paste
 //! are never Enter, Esc or Ctrl-C. A lone ESC byte is the key Esc only when nothing follows it for
-//! [`ESCAPE_WAIT`] or when another ESC does; what may begin a string (Alt and `]`, `_`, `P`) is a key by
-//! itself in the same way, and a string that stops coming is given up after [`STRING_WAIT`]. Nothing here grows: of a sequence
+//! [`ESCAPE_WAIT`] or when another ESC does; what begins an answer of the terminal (`ESC ]`) and goes
+//! no further is a key with Alt. Nothing stays open for ever: a string or a paste whose end does not
+//! come is given up, so that the keys after it are keys again. Nothing here grows: of a sequence
 //! [`SEQUENCE_BYTES_MAX`] bytes are looked at, the rest is skipped up to its end.
 
 use std::time::Duration;
@@ -11,8 +12,11 @@ use std::time::Duration;
 /// How long a lone ESC byte may still become a sequence.
 pub(super) const ESCAPE_WAIT: Duration = Duration::from_millis(50);
 
-/// How long a string of the terminal may pause.
+/// How long a string that has begun may pause: an answer of the terminal comes in one piece.
 const STRING_WAIT: Duration = Duration::from_secs(1);
+
+/// How long a paste may pause. The program waits for its end as well, and links stall.
+const PASTE_WAIT: Duration = Duration::from_secs(10);
 
 /// How much of a sequence is looked at.
 const SEQUENCE_BYTES_MAX: usize = 64;
@@ -58,6 +62,8 @@ enum State {
     SingleShift,
     /// The bytes of an old mouse report that are still to come.
     Mouse(u8),
+    /// After the introducer of a string, of which nothing came yet.
+    StringStart,
     String,
     StringEscape,
     Paste,
@@ -76,24 +82,31 @@ impl Keys {
         Self { state: State::Ground, sequence: Vec::new(), last: Duration::ZERO }
     }
 
-    /// When an open ESC becomes a key or an open sequence is given up.
+    /// When an open ESC becomes a key or what else is open is given up.
     pub(super) fn deadline(&self) -> Option<Duration> {
-        match self.state {
-            State::Ground | State::Paste => None,
-            State::String if !self.sequence.is_empty() => Some(self.last + STRING_WAIT),
-            _ => Some(self.last + ESCAPE_WAIT),
-        }
+        let wait = match self.state {
+            State::Ground => return None,
+            State::String => STRING_WAIT,
+            State::Paste => PASTE_WAIT,
+            _ => ESCAPE_WAIT,
+        };
+        Some(self.last + wait)
     }
 
-    /// Lets time pass: an ESC that stood alone is a key.
+    /// Whether nothing is open.
+    pub(super) fn at_ground(&self) -> bool {
+        self.state == State::Ground
+    }
+
+    /// Lets time pass: an ESC that stood alone is a key, and so is `ESC [` or `ESC ]`, with Alt.
     pub(super) fn expire(&mut self, now: Duration) -> Option<Key> {
         if self.deadline().is_none_or(|deadline| now < deadline) {
             return None;
         }
         match std::mem::replace(&mut self.state, State::Ground) {
             State::Escape => Some(Key::Escape),
-            State::String if self.sequence.is_empty() => Some(Key::Edit),
-            _ => None,
+            State::Csi | State::SingleShift | State::StringStart | State::String => Some(Key::Edit),
+            State::Ground | State::Mouse(_) | State::StringEscape | State::Paste => None,
         }
     }
 
@@ -104,11 +117,9 @@ impl Keys {
             State::Ground => self.ground(byte),
             State::Escape => self.escape(byte),
             State::Csi => self.csi(byte),
-            // The keypad's Enter, where the program asked for its own codes.
-            State::SingleShift if byte == b'M' => self.end(Some(Key::Enter)),
-            State::SingleShift => self.end(Some(Key::Edit)),
+            State::SingleShift => self.end(Some(if byte == b'M' { Key::Enter } else { Key::Edit })),
             State::Mouse(left) => self.mouse(left),
-            State::String => self.string(byte),
+            State::StringStart | State::String => self.string(byte),
             State::StringEscape => self.string_escape(byte),
             State::Paste => self.paste(byte),
         }
@@ -140,7 +151,7 @@ impl Keys {
         self.state = match byte {
             b'[' => State::Csi,
             b'O' => State::SingleShift,
-            b']' | b'P' | b'_' | b'^' | b'X' => State::String,
+            b']' | b'P' | b'_' | b'^' | b'X' => State::StringStart,
             0x1b => {
                 // Two of them: the first was the key, the second may begin anything.
                 return Some(Key::Escape);
@@ -193,18 +204,20 @@ impl Keys {
     }
 
     fn string(&mut self, byte: u8) -> Option<Key> {
-        match byte {
-            0x07 | 0x18 | 0x1a => self.state = State::Ground,
-            0x1b => self.state = State::StringEscape,
-            // No string begins like that: the key before was one by itself, and so is this one.
-            b'\r' | b'\n' | 0x03 if self.sequence.is_empty() => {
-                self.state = State::Ground;
-                return self.ground(byte);
-            }
-            _ if self.sequence.len() < SEQUENCE_BYTES_MAX => self.sequence.push(byte),
-            _ => {}
-        }
+        self.state = match byte {
+            0x07 | 0x18 | 0x1a => State::Ground,
+            0x1b => State::StringEscape,
+            // No answer of a terminal holds the end of a line, and none begins with Ctrl-C: this was Alt.
+            b'\r' | b'\n' => return self.key_after_all(byte),
+            0x03 if self.state == State::StringStart => return self.key_after_all(byte),
+            _ => State::String,
+        };
         None
+    }
+
+    fn key_after_all(&mut self, byte: u8) -> Option<Key> {
+        self.state = State::Ground;
+        self.ground(byte)
     }
 
     fn string_escape(&mut self, byte: u8) -> Option<Key> {

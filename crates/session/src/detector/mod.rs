@@ -11,7 +11,6 @@ mod event;
 pub mod fuzz;
 mod keys;
 mod machine;
-mod pattern;
 mod presets;
 mod profile;
 mod recording;
@@ -21,10 +20,10 @@ mod signals;
 mod typed;
 mod view;
 
+pub use crate::pattern::{Pattern, PatternError};
 pub use crate::screen::Size;
 pub use event::{Event, Happening, Signal, State, TtyMode, Turn};
 pub use machine::Detector;
-pub use pattern::{Pattern, PatternError};
 pub use presets::{GENERIC, PresetError, Presets, presets};
 pub use profile::{
     ContentKind, InterruptSpec, LINE_SETTLE, Profile, ProfileError, ProfileSpec, PromptSpec, RowsSpec,

@@ -4,7 +4,7 @@
 //! [`Profile`] is a spec whose patterns compiled. A profile is immutable: a session keeps the one
 //! that it was started with.
 
-use super::pattern::{Pattern, PatternError};
+use crate::pattern::{Pattern, PatternError};
 use crate::screen::TextRules;
 use serde::Deserialize;
 use std::time::Duration;

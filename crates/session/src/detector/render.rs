@@ -2,15 +2,18 @@
 //!
 //! Sequences are removed; carriage return, backspace, erase and cursor moves are applied; trailing
 //! blanks are trimmed. What is painted on the alternate screen is left out. Cells are bounded by the
-//! bytes: a cursor that jumps far to the right makes no memory grow beyond [`CELLS_PER_BYTE`].
+//! bytes: a cursor that jumps far to the right makes no memory grow beyond [`CELLS_PER_BYTE`]. So is the
+//! work: beyond [`MOVES_PER_BYTE`] sequences that move or blank many cells at once are left out.
 
 use super::sequence::{Csi, Token, Tokenizer};
 
 /// How many cells a rendered stream may use per byte of it, beside [`CELLS_FREE`].
 const CELLS_PER_BYTE: usize = 4;
 const CELLS_FREE: usize = 64 * 1024;
-/// Cells of a line beyond which its rest is no longer moved by deleting and inserting.
-const MOVED_CELLS_MAX: usize = 16 * 1024;
+/// How many cells sequences may move or blank per byte, beside [`MOVES_FREE`]: more than any program
+/// needs that edits lines of a terminal's width.
+const MOVES_PER_BYTE: usize = 128;
+const MOVES_FREE: usize = 1024 * 1024;
 const TAB_STOP: usize = 8;
 
 /// The text that the bytes leave behind.
@@ -33,12 +36,15 @@ struct Paper {
     col: usize,
     alternate: bool,
     cells_left: usize,
+    moves_left: usize,
 }
 
 impl Paper {
     fn write(bytes: &[u8]) -> Self {
         let cells_left = bytes.len().saturating_mul(CELLS_PER_BYTE) + CELLS_FREE;
-        let mut paper = Self { lines: vec![Vec::new()], row: 0, col: 0, alternate: false, cells_left };
+        let moves_left = bytes.len().saturating_mul(MOVES_PER_BYTE) + MOVES_FREE;
+        let lines = vec![Vec::new()];
+        let mut paper = Self { lines, row: 0, col: 0, alternate: false, cells_left, moves_left };
         let mut tokens = Tokenizer::new();
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -135,7 +141,7 @@ impl Paper {
             b'K' => self.erase_in_line(csi.param(0, 0)),
             b'P' => self.delete(count),
             b'@' => self.insert(count),
-            b'X' => self.blank(count),
+            b'X' => self.blank(self.col, count),
             _ => {}
         }
         if matches!(csi.last, b'E' | b'F') {
@@ -157,35 +163,68 @@ impl Paper {
 
     fn erase_in_line(&mut self, what: u16) {
         let col = self.col;
-        let line = self.line();
         match what {
-            0 => line.truncate(col),
-            1 => line.iter_mut().take(col + 1).for_each(|cell| *cell = ' '),
-            _ => line.clear(),
+            0 => self.line().truncate(col),
+            1 => self.blank(0, col + 1),
+            _ => self.line().clear(),
         }
     }
 
+    /// Whether so many cells may still be moved or blanked.
+    fn may_move(&mut self, cells: usize) -> bool {
+        let left = self.moves_left.checked_sub(cells);
+        self.moves_left = left.unwrap_or(self.moves_left);
+        left.is_some()
+    }
+
     fn delete(&mut self, count: usize) {
-        let col = self.col;
-        let line = self.line();
-        let end = col.saturating_add(count).min(line.len());
-        if col < end && line.len() - end <= MOVED_CELLS_MAX {
-            line.drain(col..end);
+        let (col, length) = (self.col, self.line().len());
+        let end = col.saturating_add(count).min(length);
+        if col < end && self.may_move(length - end) {
+            self.line().drain(col..end);
         }
     }
 
     fn insert(&mut self, count: usize) {
-        let col = self.col;
+        let (col, length) = (self.col, self.line().len());
         let count = count.min(self.cells_left);
-        let line = self.line();
-        if col < line.len() && line.len() - col <= MOVED_CELLS_MAX {
-            line.splice(col..col, std::iter::repeat_n(' ', count));
+        if col < length && self.may_move(length - col) {
+            self.line().splice(col..col, std::iter::repeat_n(' ', count));
             self.cells_left -= count;
         }
     }
 
-    fn blank(&mut self, count: usize) {
-        let col = self.col;
-        self.line().iter_mut().skip(col).take(count).for_each(|cell| *cell = ' ');
+    fn blank(&mut self, from: usize, count: usize) {
+        let end = from.saturating_add(count).min(self.line().len());
+        if from < end && self.may_move(end - from) {
+            self.line().get_mut(from..end).unwrap_or_default().fill(' ');
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_that_are_moved_or_blanked_are_bounded_by_the_bytes() {
+        let line = "a".repeat(600_000);
+        for (name, edit) in
+            [("delete", "\r\x1b[P"), ("insert", "\r\x1b[@"), ("blank", "\r\x1b[65535X"), ("erase", "\x1b[1K")]
+        {
+            let bytes = line.clone() + &edit.repeat(400_000);
+            let most = bytes.len() * MOVES_PER_BYTE + MOVES_FREE;
+            let paper = Paper::write(bytes.as_bytes());
+            let smallest = 65_535;
+            assert!(paper.moves_left < line.len().max(smallest), "{name} was not at its bound");
+            assert!(paper.moves_left < most);
+        }
+    }
+
+    #[test]
+    fn edits_of_long_lines_are_applied_while_there_is_work_left() {
+        let line = "a".repeat(10_000);
+        let edited = render((line.clone() + "\r\x1b[P\x1b[@b").as_bytes());
+        assert_eq!(edited, format!("b{}", &line[1..]));
     }
 }

@@ -24,10 +24,10 @@ pub(super) enum Change {
     OutputBegins,
     /// Bracketed paste was switched on.
     PasteOn,
-    /// Bracketed paste was switched off: a line editor is done with its line.
+    /// Bracketed paste was switched off.
     PasteOff,
-    /// The alternate screen is shown from now on, or the main one.
-    Alternate(bool),
+    /// The other screen is shown.
+    Screens,
 }
 
 /// The last word of each signal.
@@ -40,8 +40,6 @@ pub(super) struct Signals {
     pub(super) marks: Option<Light>,
     /// Whether bracketed paste is on; none before its first switch.
     pub(super) paste: Option<bool>,
-    /// Whether bracketed paste was ever switched off: then it is on only while a line is edited.
-    pub(super) paste_ends: bool,
     pub(super) alternate: bool,
 }
 
@@ -77,12 +75,11 @@ impl Signals {
         match mode {
             2004 => {
                 self.paste = Some(on);
-                self.paste_ends |= !on;
                 Some(if on { Change::PasteOn } else { Change::PasteOff })
             }
-            47 | 1047 | 1049 if self.alternate != on => {
-                self.alternate = on;
-                Some(Change::Alternate(on))
+            47 | 1047 | 1049 => {
+                let before = std::mem::replace(&mut self.alternate, on);
+                (before != on).then_some(Change::Screens)
             }
             _ => None,
         }

@@ -2,8 +2,10 @@
 //!
 //! It is used only to tell the echo of an input from an answer. Once a key edits the line in a way
 //! that only the program knows (completion, history, arrows), the line is unknown until the next Enter.
+//! What was typed before the last prompt may have been for the program that ran then, or for this prompt.
 
 use super::keys::Key;
+use std::collections::VecDeque;
 
 /// How much of a typed line is remembered; a longer one is unknown.
 const TYPED_BYTES_MAX: usize = 64 * 1024;
@@ -13,6 +15,16 @@ const TYPED_BYTES_MAX: usize = 64 * 1024;
 pub(super) struct Typed {
     bytes: Vec<u8>,
     unknown: bool,
+    /// How much of it was typed before the prompt was there.
+    ahead: usize,
+}
+
+/// What is to be echoed, without blanks.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Lines {
+    pub(super) lines: VecDeque<String>,
+    /// How much of the first line somebody else may have read.
+    pub(super) ahead: usize,
 }
 
 impl Typed {
@@ -36,20 +48,29 @@ impl Typed {
         !self.bytes.is_empty()
     }
 
-    /// Whether any key was pressed since the last Enter.
-    pub(super) fn is_touched(&self) -> bool {
-        self.unknown || self.has_text()
+    /// Whether nothing was typed since the prompt was there.
+    pub(super) fn is_fresh(&self) -> bool {
+        !self.unknown && self.bytes.len() <= self.ahead
     }
 
-    /// Whether the text of a line may end with what was typed.
-    pub(super) fn may_end(&self, line: &str) -> bool {
-        self.unknown || squeezed(line).ends_with(&squeezed(&String::from_utf8_lossy(&self.bytes)))
+    /// A prompt is there: what was typed so far was typed ahead of it.
+    pub(super) fn prompted(&mut self) {
+        self.ahead = self.bytes.len();
     }
 
     /// The lines without blanks; none when they are not known.
-    pub(super) fn lines(&self) -> Option<Vec<String>> {
+    pub(super) fn lines(&self) -> Option<Lines> {
         let text = String::from_utf8_lossy(&self.bytes);
-        (!self.unknown).then(|| text.split('\n').map(squeezed).collect())
+        let ahead = String::from_utf8_lossy(self.bytes.get(..self.ahead).unwrap_or_default());
+        (!self.unknown).then(|| Lines {
+            lines: text.split('\n').map(squeezed).collect(),
+            ahead: if ahead.contains('\n') { 0 } else { squeezed(&ahead).len() },
+        })
+    }
+
+    /// The bytes that a tty echoes of it at once; none when they are not known.
+    pub(super) fn plain(&self) -> Option<&[u8]> {
+        (!self.unknown).then_some(self.bytes.as_slice())
     }
 
     fn push(&mut self, byte: u8) {
@@ -62,6 +83,7 @@ impl Typed {
 
     fn pop(&mut self) {
         while self.bytes.pop().is_some_and(|byte| byte & 0xc0 == 0x80) {}
+        self.ahead = self.ahead.min(self.bytes.len());
     }
 }
 

@@ -14,7 +14,7 @@ pub(super) struct View {
     screen: Screen,
     gatherer: Option<Gatherer>,
     pending: Vec<u8>,
-    /// The lowest row that told an interruption when that was looked for last, until something is painted.
+    /// The row that [`View::interrupt_row`] found, until the screen changes.
     interrupt_row: Option<Option<usize>>,
 }
 
@@ -54,7 +54,6 @@ impl View {
         if self.pending.is_empty() {
             return;
         }
-        self.interrupt_row = None;
         let gatherer = &mut self.gatherer;
         self.screen.feed(&self.pending, |screen| {
             if let Some(gatherer) = gatherer {
@@ -62,6 +61,7 @@ impl View {
             }
         });
         self.pending.clear();
+        self.interrupt_row = None;
     }
 
     /// A turn begins with what is on the screen now.
@@ -85,8 +85,8 @@ impl View {
     /// Output was lost.
     pub(super) fn gap(&mut self) {
         self.paint();
-        self.interrupt_row = None;
         self.screen.reset();
+        self.interrupt_row = None;
         if let Some(gatherer) = &mut self.gatherer {
             gatherer.gap();
         }
@@ -94,8 +94,8 @@ impl View {
 
     pub(super) fn resize(&mut self, size: Size) {
         self.paint();
-        self.interrupt_row = None;
         self.screen.resize(size);
+        self.interrupt_row = None;
     }
 
     /// Whether the screen is half painted.
@@ -122,13 +122,34 @@ impl View {
         signs
     }
 
-    /// The lowest row by which the program says that it was interrupted.
+    /// The lowest row by which the program says that it was interrupted, as painted so far.
     pub(super) fn interrupt_row(&mut self, profile: &Profile) -> Option<usize> {
-        self.paint();
         let row = profile.interrupt.as_ref()?.row.as_ref()?;
-        if self.interrupt_row.is_none() {
-            self.interrupt_row = Some(self.screen.rows().iter().rposition(|shown| row.matches(&shown.text)));
-        }
-        self.interrupt_row.flatten()
+        let screen = &self.screen;
+        let find = || screen.rows().iter().rposition(|shown| row.matches(&shown.text));
+        *self.interrupt_row.get_or_insert_with(find)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rows_are_read_for_an_interruption_once_until_the_screen_changes() {
+        let profile = crate::detector::presets().get("codex").unwrap();
+        let mut view = View::new(&profile, Size { cols: 40, rows: 6 });
+        assert_eq!(view.interrupt_row(&profile), None);
+        view.push("\r\n■ Conversation interrupted".as_bytes());
+        assert_eq!(view.interrupt_row, Some(None), "what waits is not on the screen yet");
+        view.paint();
+        assert_eq!(view.interrupt_row, None);
+        assert_eq!(view.interrupt_row(&profile), Some(1));
+        view.push(b"\x1b[2J");
+        view.paint();
+        assert_eq!(view.interrupt_row(&profile), None);
+        view.interrupt_row(&profile);
+        view.resize(Size { cols: 30, rows: 5 });
+        assert_eq!(view.interrupt_row, None);
     }
 }

@@ -5,9 +5,9 @@
 //!
 //! Invariant: rows that scroll off the main screen are numbered without a gap from the start of the
 //! session ([`Screen::scrolled_total`]); the newest [`SCROLLED_ROWS_MAX`] are kept. The alternate
-//! screen has no scrollback, in the emulator as in a terminal. An erased scrollback, a reset and a
-//! change of screens begin a new [`Screen::epoch`], so that a reader knows that what follows is a
-//! repaint. A program that repaints more rows than the window has moves the cursor up beyond its top:
+//! screen has no scrollback, in the emulator as in a terminal. An erased scrollback and a reset begin
+//! a new [`Screen::epoch`] of the screen that is shown, so that a reader knows that what follows is a
+//! repaint; going to the other screen and back does not. A program that repaints more rows than the window has moves the cursor up beyond its top:
 //! so many scrolled rows are about to be printed again, and are taken back
 //! ([`Screen::scrolled_low`]). It never fails: bytes that mean nothing to a terminal change nothing.
 
@@ -44,13 +44,20 @@ pub struct Size {
     pub rows: u16,
 }
 
+/// How often each of the two screens started anew.
+#[derive(Debug, Clone, Copy, Default)]
+struct Epochs {
+    main: u64,
+    alternate: u64,
+}
+
 /// An emulated terminal.
 pub struct Screen {
     parser: vt100::Parser,
     intake: Intake,
     size: Size,
     sync_open: bool,
-    epoch: u64,
+    epochs: Epochs,
     epoch_scrolled: u64,
     resizes: u64,
     scrolled: VecDeque<Row>,
@@ -69,7 +76,7 @@ impl Screen {
             intake: Intake::new(),
             size: Size { cols: cols.get(), rows: rows.get() },
             sync_open: false,
-            epoch: 0,
+            epochs: Epochs::default(),
             epoch_scrolled: 0,
             resizes: 0,
             scrolled: VecDeque::new(),
@@ -102,7 +109,7 @@ impl Screen {
         let (rows, cols) = sides(size);
         let before = self.size;
         self.parser.set_size(rows, cols);
-        // Rows that this pushed off the screen still have their old width.
+        // Rows that this pushed out are read in pages of the new height, and still have their old width.
         self.size = Size { cols: cols.get().max(before.cols), rows: rows.get() };
         self.collect();
         self.size = Size { cols: cols.get(), rows: rows.get() };
@@ -119,7 +126,8 @@ impl Screen {
         }
         self.intake = Intake::new();
         self.sync_open = false;
-        self.restart();
+        self.epochs.alternate += 1;
+        self.restart_main();
     }
 
     /// The rows that are visible now, top first.
@@ -146,12 +154,12 @@ impl Screen {
         self.scrolled_low
     }
 
-    /// Grows when the screen starts anew: scrollback erased, terminal reset, screens changed.
+    /// Grows when the screen that is shown starts anew: scrollback erased, terminal reset.
     pub fn epoch(&self) -> u64 {
-        self.epoch
+        if self.alternate() { self.epochs.alternate } else { self.epochs.main }
     }
 
-    /// How many rows had scrolled off when this epoch began.
+    /// How many rows had scrolled off when the main screen's epoch began.
     pub fn epoch_scrolled(&self) -> u64 {
         self.epoch_scrolled
     }
@@ -195,17 +203,14 @@ impl Screen {
         self.buffer.clear();
         let mut buffer = std::mem::take(&mut self.buffer);
         let (taken, notice) = self.intake.take(chunk, &mut buffer);
-        let alternate = self.alternate();
         match (notice, buffer.split_last()) {
             (Some(Notice::Up(count)), Some((last, before))) => self.move_up(count, before, *last),
+            (Some(Notice::Screens), Some((last, before))) => self.change_screens(before, *last),
             (Some(Notice::Wide(c)), _) => self.print_wide(c, &buffer),
             _ => self.parser.process(&buffer),
         }
         self.buffer = buffer;
         self.collect();
-        if self.alternate() != alternate {
-            self.restart();
-        }
         match notice {
             Some(Notice::SyncBegin) => self.sync_open = true,
             Some(Notice::SyncEnd) => {
@@ -240,6 +245,13 @@ impl Screen {
         }
     }
 
+    /// Processes bytes of which the last may show the other screen, whose scrollback is another.
+    fn change_screens(&mut self, before: &[u8], last: u8) {
+        self.parser.process(before);
+        self.collect();
+        self.parser.process(&[last]);
+    }
+
     fn take_back(&mut self, rows: usize) {
         let rows = rows.min(self.scrolled.len());
         self.scrolled.truncate(self.scrolled.len() - rows);
@@ -249,7 +261,15 @@ impl Screen {
     }
 
     fn restart(&mut self) {
-        self.epoch += 1;
+        if self.alternate() {
+            self.epochs.alternate += 1;
+        } else {
+            self.restart_main();
+        }
+    }
+
+    fn restart_main(&mut self) {
+        self.epochs.main += 1;
         self.epoch_scrolled = self.scrolled_total;
         self.scrolled_low = self.scrolled_total;
         self.scrolled.clear();

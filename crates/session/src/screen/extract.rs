@@ -7,6 +7,9 @@
 use super::row::{Colour, Row};
 use super::rules::{Compiled, Marker, Scene};
 
+/// The longest run of lines that is recognised as a repeat: what a tall window shows.
+const REPEATED_LINES_MAX: usize = 256;
+
 /// How the turn ended, as far as the text is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
@@ -203,15 +206,44 @@ fn is_indented(line: &str, width: usize) -> bool {
 
 /// Removes runs of lines that repeat the run right before them.
 fn remove_repeats(lines: &mut Vec<String>) {
-    let mut at = 1;
-    while at < lines.len() {
-        let repeat = (1..=at).find(|len| {
-            let run = lines.get(at..at + len);
-            run.is_some() && run == lines.get(at - len..at)
+    let all = std::mem::take(lines);
+    let mut next = 0;
+    while let Some(line) = all.get(next) {
+        let repeat = (1..=lines.len().min(REPEATED_LINES_MAX)).find(|len| {
+            let run = all.get(next..next + len);
+            run.is_some() && run == lines.get(lines.len() - len..)
         });
-        match repeat {
-            Some(len) => drop(lines.drain(at..at + len)),
-            None => at += 1,
+        if let Some(len) = repeat {
+            next += len;
+        } else {
+            lines.push(line.clone());
+            next += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_that_repeat_the_run_before_them_are_removed_up_to_a_screen_of_them() {
+        let lines = |words: &str| words.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        for (given, kept) in [
+            ("a b a b c", "a b c"),
+            ("a a a b", "a b"),
+            ("a b c a b", "a b c a b"),
+            ("x a b b a b b y", "x a b y"),
+        ] {
+            let mut found = lines(given);
+            remove_repeats(&mut found);
+            assert_eq!(found, lines(kept), "{given}");
+        }
+        let run = |count: usize| (0..count).map(|n| n.to_string()).collect::<Vec<_>>();
+        for (count, kept) in [(REPEATED_LINES_MAX, 1), (REPEATED_LINES_MAX + 1, 2)] {
+            let mut found = [run(count), run(count)].concat();
+            remove_repeats(&mut found);
+            assert_eq!(found.len(), kept * count);
         }
     }
 }

@@ -5,7 +5,8 @@
 //! so `top` is exact; on the alternate screen it is found by comparing frames. When two frames share
 //! nothing, a gap stands between them and the turn is incomplete. When the screen starts anew (an
 //! erased scrollback, a reset), the rows are taken anew, and the turn begins where the rows that were
-//! there before it end.
+//! there before it end. Each of the two screens has rows of its own: those of the other one wait until
+//! it is shown again, and the text is that of the screen that is shown at the end.
 
 use super::align::{align, is_inside};
 use super::extract::{self, Ending};
@@ -44,6 +45,19 @@ pub struct Gatherer {
 struct Turn {
     /// The last printed rows from before the turn, newest last.
     past: Vec<String>,
+    /// The rows of the screen that is shown.
+    side: Side,
+    /// The rows of the other screen.
+    aside: Option<Side>,
+    alternate: bool,
+    resizes: u64,
+    scrolled: u64,
+    lost: bool,
+}
+
+/// What was gathered from one of the two screens.
+#[derive(Debug, Default)]
+struct Side {
     rows: Vec<Row>,
     bytes: usize,
     /// Where rows are missing.
@@ -52,12 +66,8 @@ struct Turn {
     start: Option<usize>,
     top: usize,
     epoch: u64,
-    resizes: u64,
-    scrolled: u64,
-    lost: bool,
-    /// Whether rows that have left the screen are known to say something.
+    /// Whether `rows[..top]` is known to hold something that was said.
     spoke: bool,
-    alternate: bool,
 }
 
 impl Gatherer {
@@ -80,19 +90,15 @@ impl Gatherer {
         let printed = rows.iter().filter(|row| !row.is_blank());
         let mut past: Vec<String> = printed.map(|row| row.text.clone()).collect();
         past.drain(..past.len().saturating_sub(PAST_ROWS));
+        let bytes = rows.iter().map(|row| row.text.len()).sum();
         self.turn = Some(Turn {
             past,
-            bytes: rows.iter().map(|row| row.text.len()).sum(),
-            rows,
-            gaps: Vec::new(),
-            start: Some(start),
-            top: 0,
-            epoch: screen.epoch(),
+            side: Side { rows, bytes, start: Some(start), epoch: screen.epoch(), ..Side::default() },
+            aside: None,
+            alternate: screen.alternate(),
             resizes: screen.resizes(),
             scrolled: screen.scrolled_total(),
             lost: false,
-            spoke: false,
-            alternate: screen.alternate(),
         });
     }
 
@@ -100,10 +106,7 @@ impl Gatherer {
     pub fn frame(&mut self, screen: &Screen) {
         let Some(mut turn) = self.turn.take() else { return };
         let region = self.region(screen, screen.rows());
-        // Rows above the screen never change: what has left it says so for good.
-        turn.take_frame(screen, region, |turn| {
-            !turn.spoke && self.read(turn, Ending::Complete).text.is_empty()
-        });
+        turn.take_frame(screen, region, |turn| self.read(turn, Ending::Complete).text.is_empty());
         self.turn = Some(turn);
     }
 
@@ -111,7 +114,8 @@ impl Gatherer {
     pub fn gap(&mut self) {
         if let Some(turn) = &mut self.turn {
             turn.lost = true;
-            turn.push_gap();
+            let room = turn.room();
+            turn.lost |= turn.side.push_gap(room);
         }
     }
 
@@ -122,11 +126,11 @@ impl Gatherer {
     }
 
     fn read(&self, turn: &Turn, ending: Ending) -> Gathered {
-        let start = turn.start.unwrap_or_else(|| self.find_start(turn));
-        let rows = turn.rows.get(start..).unwrap_or_default();
+        let start = turn.side.start.unwrap_or_else(|| self.find_start(turn));
+        let rows = turn.side.rows.get(start..).unwrap_or_default();
         Gathered {
             text: extract::text(&self.rules, rows, self.quiet, ending),
-            incomplete: turn.lost || turn.gaps.iter().any(|at| *at >= start),
+            incomplete: turn.lost || turn.side.gaps.iter().any(|at| *at >= start),
         }
     }
 
@@ -163,8 +167,8 @@ impl Gatherer {
     /// Where the turn begins in rows that were painted anew: below the longest tail of the past
     /// that is found, else at the last prompt of the user.
     fn find_start(&self, turn: &Turn) -> usize {
-        let printed: Vec<(usize, &str)> = turn
-            .rows
+        let rows = &turn.side.rows;
+        let printed: Vec<(usize, &str)> = rows
             .iter()
             .enumerate()
             .filter(|(_, row)| !row.is_blank())
@@ -179,7 +183,7 @@ impl Gatherer {
             Some((agreed, end)) if agreed >= turn.past.len().clamp(1, 3) => {
                 printed.get(end).map_or(0, |(at, _)| at + 1)
             }
-            _ => self.last_prompt(&turn.rows).unwrap_or(0),
+            _ => self.last_prompt(rows).unwrap_or(0),
         }
     }
 
@@ -192,74 +196,109 @@ impl Gatherer {
 impl Turn {
     /// Takes a frame; `silent` says whether nothing was said in the turn so far.
     fn take_frame(&mut self, screen: &Screen, region: Vec<Row>, silent: impl Fn(&Self) -> bool) {
-        let anew = screen.epoch() != self.epoch;
         let resized = screen.resizes() != self.resizes;
-        if anew {
-            // What had scrolled off the other screen is painted again by nobody.
-            self.lost |= screen.alternate() != self.alternate && self.top > self.start.unwrap_or(0);
-            self.alternate = screen.alternate();
-            self.epoch = screen.epoch();
-            self.scrolled = screen.epoch_scrolled();
-            self.start_anew();
-        }
         self.resizes = screen.resizes();
         self.take_back(screen.scrolled_low());
-        let (scrolled, lost) = screen.scrolled_since(self.scrolled);
-        self.scrolled = screen.scrolled_total();
-        self.lost |= lost;
+        self.turn_to(screen);
         if screen.alternate() {
             self.replace_by_comparison(region, resized, silent);
-        } else {
-            let scrolled: Vec<Row> = scrolled.cloned().collect();
-            self.replace_exactly(scrolled, region);
+            return;
         }
+        let (scrolled, lost) = screen.scrolled_since(self.scrolled);
+        let scrolled: Vec<Row> = scrolled.cloned().collect();
+        self.scrolled = screen.scrolled_total();
+        let room = self.room();
+        self.lost |= lost | self.side.replace_exactly(scrolled, region, room);
     }
 
-    /// Rows that had left the screen are printed again.
+    /// Rows that had left the main screen are printed again.
     fn take_back(&mut self, scrolled: u64) {
         let again = self.scrolled.saturating_sub(scrolled);
         self.scrolled -= again;
-        self.top = self.top.saturating_sub(usize::try_from(again).unwrap_or(usize::MAX));
+        let main = if self.alternate { self.aside.as_mut() } else { Some(&mut self.side) };
+        if let Some(main) = main {
+            main.top = main.top.saturating_sub(usize::try_from(again).unwrap_or(usize::MAX));
+        }
     }
 
-    fn start_anew(&mut self) {
-        self.truncate(0);
-        self.start = None;
-        self.top = 0;
-        self.spoke = false;
+    /// Takes up the rows of the screen that is shown now, anew when it started anew.
+    fn turn_to(&mut self, screen: &Screen) {
+        if screen.alternate() != self.alternate {
+            self.alternate = screen.alternate();
+            let known = self.aside.take().unwrap_or(Side { epoch: screen.epoch(), ..Side::default() });
+            self.aside = Some(std::mem::replace(&mut self.side, known));
+        }
+        if screen.epoch() != self.side.epoch {
+            self.side.start_anew();
+            self.side.epoch = screen.epoch();
+        }
+        if !self.alternate {
+            self.scrolled = self.scrolled.max(screen.epoch_scrolled());
+        }
     }
 
-    fn replace_exactly(&mut self, scrolled: Vec<Row>, region: Vec<Row>) {
-        self.truncate(self.top);
-        self.append(scrolled);
-        self.top = self.rows.len();
-        self.append(region);
+    /// How many bytes the rows of the screen that is shown may take.
+    fn room(&self) -> usize {
+        GATHERED_BYTES_MAX.saturating_sub(self.aside.as_ref().map_or(0, Side::held_bytes))
     }
 
     fn replace_by_comparison(&mut self, region: Vec<Row>, resized: bool, silent: impl Fn(&Self) -> bool) {
         if region.is_empty() {
             return;
         }
-        match align(&self.rows, &region, self.top) {
-            Some(at) if at < self.top && is_inside(&self.rows, &region, at) => return,
-            Some(at) => self.top = at,
-            None if silent(self) => self.start_anew(),
+        let (room, top) = (self.room(), self.side.top);
+        match align(&self.side.rows, &region, top) {
+            Some(at) if at < top && is_inside(&self.side.rows, &region, at) => return,
+            Some(at) => self.side.move_top(at),
+            None if !self.side.spoke && silent(self) => self.side.start_anew(),
             None if resized => {}
             None => {
-                self.spoke = true;
-                self.push_gap();
-                self.top = self.rows.len();
+                self.lost |= self.side.push_gap(room);
+                self.side.spoke = true;
             }
         }
-        self.truncate(self.top);
-        self.append(region);
+        self.lost |= self.side.replace(region, room);
+    }
+}
+
+impl Side {
+    /// What the rows take; an empty one costs memory too.
+    fn held_bytes(&self) -> usize {
+        self.bytes + 64 * self.rows.len()
     }
 
-    fn push_gap(&mut self) {
+    fn start_anew(&mut self) {
+        self.truncate(0);
+        self.start = None;
+        self.move_top(0);
+    }
+
+    /// Rows that are about to be replaced prove nothing about what was said.
+    fn move_top(&mut self, top: usize) {
+        self.spoke &= top >= self.top;
+        self.top = top;
+    }
+
+    /// Takes exactly what scrolled off and what is shown; says whether some of it had no room.
+    fn replace_exactly(&mut self, scrolled: Vec<Row>, region: Vec<Row>, room: usize) -> bool {
+        self.truncate(self.top);
+        let lost = self.append(scrolled, room);
+        self.top = self.rows.len();
+        lost | self.append(region, room)
+    }
+
+    /// Takes a frame in the place of the last one; says whether some of it had no room.
+    fn replace(&mut self, region: Vec<Row>, room: usize) -> bool {
+        self.truncate(self.top);
+        self.append(region, room)
+    }
+
+    fn push_gap(&mut self, room: usize) -> bool {
         let row = |text: &str| Row { text: text.to_owned(), ..Row::default() };
         self.gaps.push(self.rows.len());
-        self.append(vec![row(""), row(GAP), row("")]);
+        let lost = self.append(vec![row(""), row(GAP), row("")], room);
         self.top = self.rows.len();
+        lost
     }
 
     fn truncate(&mut self, len: usize) {
@@ -269,19 +308,44 @@ impl Turn {
         self.gaps.retain(|at| *at < len);
     }
 
-    fn append(&mut self, rows: Vec<Row>) {
+    fn append(&mut self, rows: Vec<Row>, room: usize) -> bool {
         for row in rows {
-            // An empty row costs memory too.
-            if self.bytes + 64 * self.rows.len() > GATHERED_BYTES_MAX {
-                self.lost = true;
-                return;
+            if self.held_bytes() > room {
+                return true;
             }
             self.bytes += row.text.len();
             self.rows.push(row);
         }
+        false
     }
 }
 
 fn trimmed(rows: &[Row]) -> usize {
     rows.iter().rposition(|row| !row.is_blank()).map_or(0, |last| last + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Size;
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn what_was_said_is_read_once_however_many_frames_share_nothing() {
+        let mut screen = Screen::new(Size { cols: 20, rows: 4 });
+        screen.feed(b"\x1b[?1049h", |_| {});
+        let mut gatherer = Gatherer::new(&TextRules::default()).unwrap();
+        gatherer.begin(&screen);
+        let mut turn = gatherer.turn.take().unwrap();
+        let asked = Cell::new(0);
+        for frame in 0..100 {
+            let row = |at: usize| Row { text: format!("{frame} {at}"), ..Row::default() };
+            turn.take_frame(&screen, (0..4).map(row).collect(), |turn| {
+                asked.set(asked.get() + 1);
+                turn.side.rows.is_empty()
+            });
+        }
+        assert_eq!(turn.side.gaps.len(), 99);
+        assert_eq!(asked.get(), 2, "once while it was silent, once when it was not");
+    }
 }

@@ -10,7 +10,7 @@
 //! Compiling is the only thing that fails, and says which field holds the pattern.
 
 use super::row::{Colour, Row};
-use crate::detector::{Pattern, PatternError};
+use crate::pattern::{Pattern, PatternError};
 use regex::Regex;
 use serde::Deserialize;
 
@@ -128,13 +128,13 @@ impl From<MarkForm> for Mark {
 /// Why text rules are refused.
 #[derive(Debug, thiserror::Error)]
 pub enum RulesError {
-    /// A pattern does not compile, or holds a newline.
+    /// A pattern is wrong.
     #[error("text.{field}: {source}")]
     Pattern {
         /// The field of the rules that holds the pattern.
         field: &'static str,
-        /// What is wrong with it, with the place.
-        source: Box<PatternError>,
+        /// What is wrong, with the place.
+        source: PatternError,
     },
 }
 
@@ -225,7 +225,5 @@ fn compile(field: &'static str, mark: &Mark) -> Result<Marker, RulesError> {
 }
 
 fn regex(field: &'static str, pattern: &str) -> Result<Regex, RulesError> {
-    let pattern =
-        Pattern::new(pattern).map_err(|source| RulesError::Pattern { field, source: Box::new(source) });
-    pattern.map(Pattern::into_regex)
+    Pattern::new(pattern).map(Pattern::into_regex).map_err(|source| RulesError::Pattern { field, source })
 }

@@ -115,13 +115,15 @@ fn a_repaint_from_above_the_window_takes_rows_back() {
 }
 
 #[test]
-fn an_erased_scrollback_a_reset_and_another_screen_begin_an_epoch() {
+fn an_erased_scrollback_and_a_reset_begin_an_epoch_of_the_screen_that_is_shown() {
     for (bytes, epoch) in [
         (&b"x\x1b[2J"[..], 0),
         (b"x\x1b[3J", 1),
         (b"x\x1bc", 1),
-        (b"\x1b[?1049h", 1),
-        (b"\x1b[?1049h\x1b[?1049l", 2),
+        (b"\x1b[?1049h", 0),
+        (b"\x1b[?1049h\x1b[3J", 1),
+        (b"\x1b[?1049h\x1b[3J\x1b[?1049l", 0),
+        (b"\x1b[3J\x1b[?1049h\x1b[?1049l", 1),
     ] {
         let mut screen = Screen::new(SIZE);
         for byte in bytes {
@@ -365,21 +367,74 @@ fn a_window_that_shrinks_below_half_pushes_every_row_up() {
     check(&program, &expect.join("\n"), false);
 }
 
-#[test]
-fn rows_that_a_visit_to_the_other_screen_costs_are_said_to_be_missing() {
-    let mut program = main_screen(&rules());
-    program.write(b"==\r\n");
-    program.begin();
-    let rows: Vec<String> = (1..=30).map(|n| format!("{} {n}\r\n", if n == 1 { "*" } else { " " })).collect();
-    program.write(rows.concat().as_bytes());
-    program.write(b"\x1b[?1049hpager");
-    program.write(b"\x1b[?1049l==");
-    assert!(program.text().incomplete);
-}
-
 /// A program on the main screen: rows go by, nothing is repainted.
 fn main_screen(rules: &TextRules) -> Program {
     Program { screen: Screen::new(SIZE), gatherer: Gatherer::new(rules).unwrap() }
+}
+
+fn numbered(from: usize, to: usize) -> String {
+    let row = |n: usize| format!("{} {n}\r\n", if n == 1 { "*" } else { " " });
+    (from..=to).map(row).collect::<Vec<_>>().concat()
+}
+
+fn lines(to: usize) -> String {
+    (1..=to).map(|n| n.to_string()).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_window_that_becomes_much_lower_loses_no_row() {
+    for (before, after) in [(50, 24), (40, 10), (40, 1), (6, 5)] {
+        let mut program = main_screen(&rules());
+        program.screen.resize(Size { cols: 20, rows: before });
+        program.begin();
+        program.write(numbered(1, 60).as_bytes());
+        program.screen.resize(Size { cols: 20, rows: after });
+        program.write(numbered(61, 70).as_bytes());
+        check(&program, &lines(70), false);
+    }
+}
+
+#[test]
+fn a_visit_to_the_other_screen_in_mid_turn_costs_no_row() {
+    for pager in [
+        "\x1b[?1049h\x1b[2Jpage\x1b[?1049l",
+        "\x1b[?1049hpage\x1b[3J\x1b[?1049l",
+        "\x1b[?2026h\x1b[?1049h\x1b[?1049l\x1b[?2026l",
+    ] {
+        for cut in [1, 7, 4096] {
+            let mut program = main_screen(&rules());
+            program.begin();
+            let output = format!("{}{pager}{}{pager}==", numbered(1, 100), numbered(101, 120));
+            for piece in output.as_bytes().chunks(cut) {
+                program.write(piece);
+            }
+            check(&program, &lines(120), false);
+        }
+    }
+}
+
+#[test]
+fn a_program_on_the_alternate_screen_that_runs_an_editor_keeps_what_it_said() {
+    let mut program = Program::new(&rules());
+    program.paint(&["=="]);
+    program.begin();
+    program.paint(&["* 1", "  2", "  3", "  4", "=="]);
+    program.paint(&["  2", "  3", "  4", "  5", "=="]);
+    program.write(b"\x1b[?1049leditor\r\n");
+    program.write(b"\x1b[?1049h");
+    program.paint(&["  3", "  4", "  5", "  6", "=="]);
+    check(&program, &lines(6), false);
+}
+
+#[test]
+fn a_repaint_after_a_visit_to_the_other_screen_counts_once() {
+    let mut program = main_screen(&rules());
+    program.write(b"a\r\nb\r\nc\r\n");
+    program.begin();
+    program.write(numbered(1, 20).as_bytes());
+    program.write(b"\x1b[?1049hpage");
+    program.write(format!("\x1b[?1049l\x1b[2J\x1b[3J\x1b[Ha\r\nb\r\nc\r\n{}", numbered(1, 21)).as_bytes());
+    check(&program, &lines(21), false);
 }
 
 #[test]

@@ -83,6 +83,21 @@ fn an_enter_that_a_running_program_took_does_not_spoil_the_next_turn() {
 }
 
 #[test]
+fn a_line_that_a_running_program_read_is_not_the_submit_of_the_next_turn() {
+    let bash = || Play::new().raw().print("\x1b[?2004hdemo$ ").rest();
+    let reads = bash().submit("read x; sleep 1").canonical().print("\x1b[?2004l\r").rest();
+    let read =
+        reads.keys("hello\r").print("hello\r\ngot it\r\n").rest().raw().print("\x1b[?2004hdemo$ ").rest();
+    assert_eq!(read.states("bash").last(), Some(&State::Ready), "the prompt rests");
+    let listed = read.clone().keys("ls /\t\t").print("ls /\x07\r\nbin/ etc/\r\ndemo$ ls /").rest();
+    let listed = listed.keys("\x15").print("\r\x1b[Kdemo$ ").rest();
+    assert_eq!(texts(&listed, "bash"), ["got it"], "a list of completions is no answer");
+    let again = read.submit("echo 2").canonical().print("\x1b[?2004l\r2\r\n").rest();
+    let again = again.raw().print("\x1b[?2004hdemo$ ").rest();
+    assert_eq!(texts(&again, "bash"), ["got it", "2"]);
+}
+
+#[test]
 fn several_inputs_before_one_boundary_are_one_turn() {
     let play = asked()
         .submit("a")

@@ -191,3 +191,96 @@ fn the_programs_own_caret_c_after_an_interrupt_stays() {
     let play = play.print("the key ^C was pressed\r\n> ").rest();
     assert_eq!(content(&play, GENERIC), b"a\r\nthe key ^C was pressed\r\n");
 }
+
+/// The contents with a pattern of the user's own.
+fn contents(play: &Play, pattern: &str) -> Vec<String> {
+    let turns = play.turns_of(Profile::from_pattern(pattern).unwrap(), Cut::Whole);
+    turns.into_iter().map(|turn| String::from_utf8(turn.content).unwrap()).collect()
+}
+
+#[test]
+fn echo_is_excluded_however_the_keys_come_in_bursts() {
+    let db = asked_db;
+    let typed = |first: &str| db().keys(first).print(first).rest();
+    let bursts: [(&str, Play); 5] = [
+        ("the rest and Enter", typed("a").keys("bc\r").print("bc\r\nout\r\ndb> ")),
+        ("edited", db().keys("ab\x7fc\r").print("ab\x08 \x08c\r\nout\r\ndb> ")),
+        ("edited after a pause", typed("x").keys("ab\x7fc\r").print("ab\x08 \x08c\r\nout\r\ndb> ")),
+        ("repainted", typed("se").keys("lect\r").print("\r\x1b[K\x1b[1mdb> \x1b[0mselect\r\nout\r\ndb> ")),
+        ("wrapped", typed("se").keys("lect 1\r").print("lect \r1\r\nout\r\ndb> ")),
+    ];
+    for (name, play) in bursts {
+        assert_eq!(contents(&play.rest(), "^db> "), ["out\r\n"], "{name}");
+    }
+}
+
+#[test]
+fn lines_of_one_burst_are_turns_of_their_own_where_a_prompt_comes_between() {
+    let burst = Play::new().print("db> ").rest().keys("abc\rdefg\rhi\r").print("abc\r\ndefg\r\nhi\r\n");
+    let play = burst.print("out 4\r\ndb> ").wait(400).print("out 5\r\ndb> ").wait(400);
+    let play = play.print("out 6\r\ndb> ").rest();
+    assert_eq!(contents(&play, "^db> "), ["out 4\r\n", "out 5\r\n", "out 6\r\n"]);
+}
+
+#[test]
+fn the_echo_of_a_line_typed_ahead_is_excluded_from_the_turn_that_runs() {
+    let play = asked().submit("a").print("b\r\n").rest().keys("b\r").print("b\r\nb\r\n> ").rest();
+    assert_eq!(contents(&play, "^> "), ["b\r\nb\r\n"], "once, and only behind where it was typed");
+}
+
+#[test]
+fn a_key_for_a_pager_is_not_looked_for_in_the_echo_of_the_next_line() {
+    let bash = Play::new().raw().print("\x1b[?2004hdemo$ ").rest().submit("man").canonical();
+    let bash = bash.print("\x1b[?2004l\r\x1b[?1049hpage\r\n(END)").rest().keys("q");
+    let bash = bash.print("\r\x1b[K\x1b[?1049l").raw().print("\x1b[?2004hdemo$ ").rest();
+    let bash = bash.keys("echo 3\r").print("echo 3\r\n\x1b[?2004l\r3\r\n\x1b[?2004hdemo$ ").rest();
+    assert_eq!(bash.turns("bash").last().unwrap().content, b"\x1b[?2004l\r3\r\n");
+}
+
+#[test]
+fn a_pasted_input_that_the_line_editor_repaints_at_enter_is_excluded() {
+    let bash = Play::new().raw().print("\x1b[?2004hdemo$ ").rest();
+    let paste = "\x1b[200~echo p1\necho p2\x1b[201~";
+    let painted = "\x1b[7mecho p1\r\necho p2\x1b[27m";
+    let answer = "\x1b[A\x08\x08\x08\x08echo p1\r\n\recho p2\r\n\x1b[?2004l\rp1\r\np2\r\n\x1b[?2004hdemo$ ";
+    let later = bash.clone().keys(paste).print(painted).rest().keys("\r").print(answer).rest();
+    let at_once = bash.keys(&format!("{paste}\r")).print(painted).print(answer).rest();
+    for (name, play) in [("later", later), ("at once", at_once)] {
+        assert_eq!(content(&play, "bash"), b"\x1b[?2004l\rp1\r\np2\r\n", "{name}");
+    }
+}
+
+#[test]
+fn the_line_of_the_main_screen_goes_on_after_a_pager() {
+    let pager = "\x1b[?1049h1\r\n(END)";
+    let shell = Play::new().print("P$ ").rest().submit("less").print(pager).rest().keys("q");
+    let left = shell.print("\r\x1b[K\x1b[?1049lP$ ").rest().submit("echo 3").print("3\r\nP$ ").rest();
+    assert_eq!(contents(&left, "^P\\$ "), [format!("{pager}\r\x1b[K\x1b[?1049l"), "3\r\n".to_owned()]);
+    let glued = Play::new().print("P$ ").rest().submit("less").print("\x1b[?1049hP$ \x1b[?1049ltail").rest();
+    assert_eq!(contents(&glued, "^P\\$ "), [""; 0], "a row of the alternate screen is no prompt");
+}
+
+#[test]
+fn a_prompt_that_replaces_what_stood_on_its_row_is_seen() {
+    for erase in ["\r\x1b[K", "\x1b[1G\x1b[K", "\x1b[2K\r", "\x08\x08\x08\x1b[K"] {
+        let play = asked_db().submit("run").print(&format!("A\r\n10%{erase}db> ")).rest();
+        assert_eq!(contents(&play, "^db> $"), ["A\r\n"], "{erase:?}");
+    }
+}
+
+fn asked_db() -> Play {
+    Play::new().print("db> ").rest()
+}
+
+#[test]
+fn an_answer_that_begins_like_a_prompt_makes_no_empty_turn_and_is_not_lost() {
+    let play = Play::new().print("P$ ").rest().submit("x").print("P$ \r\nrest\r\nP$ ").rest();
+    assert_eq!(contents(&play, "P\\$ $"), ["rest\r\n"]);
+}
+
+#[test]
+fn enter_in_the_middle_of_a_turn_that_was_typed_ahead_does_not_cut_it() {
+    let play = asked_db().keys("a\rb\r").print("a\r\nb\r\nout 1\r\ndb> ").rest().print("out 2\r\n").rest();
+    let play = play.keys("c\r").print("c\r\nmore\r\ndb> ").rest().print("out 3\r\ndb> ").rest();
+    assert_eq!(contents(&play, "^db> "), ["out 1\r\n", "out 2\r\nmore\r\n", "out 3\r\n"]);
+}

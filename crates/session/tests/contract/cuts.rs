@@ -47,3 +47,25 @@ fn bytes_fed_one_by_one_or_all_at_once_or_cut_at_every_position_yield_the_same_t
         }
     }
 }
+
+#[test]
+fn input_between_two_halves_of_a_frame_does_not_make_two_frames_of_it() {
+    let frame = |rows: &str| format!("\x1b[H\x1b[2J{rows}\r\n{}\r\n❯ ", "─".repeat(40));
+    let said = |n: usize| format!("❯ q\r\n\x1b[32m●\x1b[m line {n}\r\n  more {n}");
+    let begin =
+        Play::new().print("❯ \r\n\x1b]0;✳ C\x07").rest().keys("q\r").wait(9).print("\x1b]0;◐ C\x07").rest();
+    let play = |cut: Option<usize>| {
+        let mut play = begin.clone();
+        for n in 0..3 {
+            let frame = frame(&said(n));
+            let (head, tail) = frame.split_at(cut.map_or(frame.len(), |at| frame.floor_char_boundary(at)));
+            play = play.print(head).keys("\x1b[<35;3;3M").print(tail).wait(50);
+        }
+        play.print("\x1b]0;✳ C\x07").rest().turns("claude")
+    };
+    let whole = play(None);
+    assert_eq!(whole[0].text, "line 2\nmore 2");
+    for at in 1..40 {
+        assert_eq!(play(Some(at)), whole, "cut at {at}");
+    }
+}

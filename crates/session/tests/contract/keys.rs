@@ -93,3 +93,35 @@ fn alt_and_a_key_that_could_begin_a_string_swallow_nothing() {
     }
     assert!(submits("\x1bOM"), "Enter of the keypad");
 }
+
+#[test]
+fn keys_after_an_unfinished_sequence_are_keys_again() {
+    let unfinished = [
+        ("alt-underscore", "\x1b_", 60),
+        ("alt-bracket", "\x1b]", 60),
+        ("alt-caret", "\x1b^", 60),
+        ("alt-shift-p", "\x1bP", 60),
+        ("alt-shift-x", "\x1bX", 60),
+        ("alt-underscore and a letter at once", "\x1b_l", 1100),
+        ("an answer without end", "\x1b]11;rgb:0303", 1100),
+        ("half an arrow", "\x1b[1;", 60),
+        ("a paste without end", "\x1b[200~text", 10_100),
+    ];
+    for (name, keys, pause) in unfinished {
+        let play = asked().keys(keys).wait(pause).keys("\r").print("\r\nanswer\r\n").wait(50);
+        assert_eq!(play.clone().print("> ").rest().turns(GENERIC).len(), 1, "{name}: Enter submits");
+        let stopped = play.keys(keys).wait(pause).keys("\x03").print("^C\r\n> ").rest();
+        assert!(stopped.turns(GENERIC)[0].interrupted, "{name}: Ctrl-C interrupts");
+    }
+    assert!(submits("\x1b_\r"), "Enter in the same moment");
+}
+
+#[test]
+fn a_string_that_pauses_is_still_one_and_so_is_a_paste() {
+    let string = asked().keys("\x1bP>|te").wait(900).keys("rm\x03\x1b\\");
+    let paste = asked().keys("\x1b[200~a").wait(9000).keys("\rb\x1b[201~");
+    for (name, play) in [("string", string), ("paste", paste)] {
+        let play = play.rest().print("\r\nanswer\r\n> ").rest();
+        assert_eq!(play.turns(GENERIC), [], "{name}");
+    }
+}

@@ -172,15 +172,6 @@ fn rows_of_the_alternate_screen_are_no_part_of_the_line_around_it() {
 }
 
 #[test]
-fn a_newline_in_a_pattern_of_the_text_rules_is_refused_too() {
-    let profile = "content = 'screen'\n[rows]\nready = '>'\n[text]\nmessage = ['- ']\n";
-    for field in ["end", "user", "drop", "chrome", "gutter"] {
-        let error = presets().add_toml("mine", &format!("{profile}{field} = [\"a\\nb\"]\n")).unwrap_err();
-        assert!(error.to_string().contains("newline") && error.to_string().contains(field), "{error}");
-    }
-}
-
-#[test]
 fn a_prompt_that_is_painted_over_something_is_the_one_that_is_seen() {
     for (name, painted) in [
         ("over a progress line", "10%\r\x1b[K"),
@@ -191,5 +182,14 @@ fn a_prompt_that_is_painted_over_something_is_the_one_that_is_seen() {
         let prompt = format!("{painted}db> ");
         let play = Play::new().print(&prompt).rest().submit("hi").print("hello\r\n").print(&prompt).rest();
         assert_eq!(with_pattern(&play, "^db> $"), ["hello"], "{name}");
+    }
+}
+
+#[test]
+fn a_newline_in_a_pattern_of_the_text_is_refused_too() {
+    for field in ["end", "end_last", "pinned", "user", "drop", "chrome", "message", "gutter"] {
+        let profile = format!("content = 'screen'\nstatus = true\n[text]\n{field} = [{{ row = 'a\\nb' }}]");
+        let error = presets().add_toml("mine", &profile).unwrap_err().to_string();
+        assert!(error.contains(&format!("text.{field}")) && error.contains('^'), "{error}");
     }
 }

@@ -131,13 +131,13 @@ proptest! {
                 Step::Connect(s) => {
                     let conn = ConnId(s.into());
                     let hello = Request::Hello(Hello { version: 1, role: Role::Wrapper });
-                    bench.broker.apply(bench.now, conn, Ok(hello));
+                    bench.apply(conn, Ok(hello));
                     drop(bench.register(conn, &s.to_string()));
                 }
                 Step::Complete(s, bytes, seq) => {
                     let turn = CompletedTurn { session: s.to_string(), seq, ..turn(&"x".repeat(bytes)) };
                     let request = Request::TurnCompleted(Box::new(turn));
-                    bench.broker.apply(bench.now, ConnId(s.into()), Ok(request));
+                    bench.apply(ConnId(s.into()), Ok(request));
                 }
                 Step::Disconnect(s) => {
                     bench.broker.disconnect(bench.now, ConnId(s.into()));

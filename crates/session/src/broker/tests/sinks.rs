@@ -114,7 +114,7 @@ fn each_sink_gets_the_content_and_the_turn() {
             }
             Effect::Inject { .. } => panic!("not asked for"),
         };
-        assert_eq!((delivery.bytes, delivery.turn.info.turn_id), ("body".into(), "s:1".to_owned()));
+        assert_eq!((delivery.bytes, delivery.turn.found().info.turn_id), ("body".into(), "s:1".to_owned()));
     }
 }
 

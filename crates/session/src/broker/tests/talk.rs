@@ -18,7 +18,7 @@ fn anything_before_hello_is_refused_and_closes() {
     };
     let unreadable = BadRequest { hello: false, refusal: Reason::UnknownType.into() };
     for message in [Ok(Request::ListSessions { gone: false }), Err(unreadable)] {
-        assert_eq!(broker.apply(Timestamp(0), CLIENT, message), refused);
+        assert_eq!(broker.apply(Timestamp(0), CLIENT, Message::new(message, &Settings::default())), refused);
     }
 }
 
@@ -26,11 +26,11 @@ fn anything_before_hello_is_refused_and_closes() {
 fn a_hello_that_fails_is_answered_as_a_hello_and_closes() {
     let mut broker = Broker::new(Settings::default());
     let wrong = Request::Hello(Hello { version: 2, role: Role::Client });
-    let outcome = broker.apply(Timestamp(0), CLIENT, Ok(wrong));
+    let outcome = broker.apply(Timestamp(0), CLIENT, Message::new(Ok(wrong), &Settings::default()));
     assert!(outcome.close);
     assert!(matches!(outcome.answer, Answer::Greeting(Err(Refusal { reason: Reason::VersionMismatch, .. }))));
     let bad = BadRequest { hello: true, refusal: Reason::MissingField.into() };
-    let outcome = broker.apply(Timestamp(0), CLIENT, Err(bad));
+    let outcome = broker.apply(Timestamp(0), CLIENT, Message::new(Err(bad), &Settings::default()));
     let answer = Answer::Greeting(Err(Reason::MissingField.into()));
     assert_eq!(outcome, Outcome { answer, close: true, notices: Vec::new() });
 }
@@ -40,7 +40,7 @@ fn a_bad_request_after_hello_is_answered_and_the_connection_goes_on() {
     let mut bench = Bench::new(Settings::default());
     for reason in [Reason::UnknownType, Reason::MissingField, Reason::BadField] {
         let bad = BadRequest { hello: false, refusal: reason.into() };
-        let outcome = bench.broker.apply(bench.now, CLIENT, Err(bad));
+        let outcome = bench.apply(CLIENT, Err(bad));
         assert_eq!(
             outcome,
             Outcome { answer: Answer::Response(Err(reason.into())), close: false, notices: Vec::new() }

@@ -22,7 +22,7 @@ impl Bench {
 
     /// What is answered and who is told what.
     fn told(&mut self, conn: ConnId, request: Request) -> (Result<Reply, Reason>, Vec<Notice>) {
-        let Outcome { answer, notices, .. } = self.broker.apply(self.now, conn, Ok(request));
+        let Outcome { answer, notices, .. } = self.apply(conn, Ok(request));
         match answer {
             Answer::Response(outcome) => (outcome.map_err(|refusal| refusal.reason), notices),
             other => panic!("not a response: {other:?}"),

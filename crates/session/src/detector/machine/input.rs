@@ -2,13 +2,11 @@
 
 use super::super::keys::Key;
 use super::Detector;
-use super::turns::Queued;
 
 impl Detector {
     pub(super) fn input(&mut self, bytes: &[u8]) {
-        self.typed_at = self.now;
         for byte in bytes {
-            if *byte == 0x1b {
+            if *byte == 0x1b && self.keys.at_ground() {
                 self.before_escape();
             }
             if let Some(key) = self.keys.byte(self.now, *byte) {
@@ -48,6 +46,7 @@ impl Detector {
     }
 
     /// An ESC byte came. Whether it is the key shows only later, when the program may have answered.
+    /// The screen is taken as it was before this moment: half a frame is none.
     fn before_escape(&mut self) {
         if self.phase.is_open()
             && let Some(view) = &mut self.view
@@ -62,10 +61,11 @@ impl Detector {
         if self.asks() {
             return;
         }
-        if self.phase.takes_submit(self.shows_working()) {
+        let is_burst = self.is_stream() && self.phase.opened_at(self.now);
+        if self.phase.takes_submit(self.shows_working()) && !is_burst {
             self.open(self.now, &typed, false);
-        } else if let Some(open) = self.phase.open_mut() {
-            open.queued = Some(Queued { at: self.now, typed });
+        } else {
+            self.queue(typed);
         }
     }
 

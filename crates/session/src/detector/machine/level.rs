@@ -5,7 +5,6 @@ use super::super::profile::PromptRule;
 use super::super::render::left_of_cursor;
 use super::super::sequence::strip;
 use super::super::signals::Light;
-use super::super::typed::Typed;
 use super::super::view::Signs;
 use super::{Detector, Since};
 use std::time::Duration;
@@ -92,22 +91,10 @@ impl Detector {
         (since.at + hold).max(quiet)
     }
 
-    /// Learns the text of the prompt when it stands on a line of its own. What was typed and does not stand
-    /// behind it was taken by the program (a key in a pager) and is no part of the next input.
+    /// Learns the text of the prompt when it stands on a line of its own.
     fn remember_prompt(&mut self) {
-        if !self.is_stream() {
-            return;
-        }
-        let shown = left_of_cursor(self.line.bytes());
-        if self.typed.is_touched() {
-            let is_late = self.now >= self.typed_at + self.profile.settle;
-            if !is_late || self.typed.may_end(&shown) {
-                return;
-            }
-            self.typed = Typed::default();
-        }
-        if !self.phase.is_open() {
-            self.prompt = shown;
+        if self.is_stream() && !self.phase.is_open() && self.typed.is_fresh() {
+            self.prompt = left_of_cursor(self.line.bytes());
         }
     }
 
@@ -149,6 +136,7 @@ impl Detector {
         Level::Ready(signal)
     }
 
+    /// Which of the signals that speak by events is trusted now.
     pub(super) fn trusted(&self) -> Signal {
         match (self.signals.status, self.signals.marks) {
             (Some(_), _) => Signal::Status,
@@ -229,11 +217,7 @@ impl Detector {
         }
         let Some(pattern) = &self.profile.line else { return Level::Unknown };
         let line = self.line.bytes();
-        // A prompt may be painted over something: the row then shows it, the bytes do not.
-        if pattern.matches(&strip(line)) || pattern.matches(&left_of_cursor(line)) {
-            Level::Ready(Signal::Line)
-        } else {
-            Level::Unknown
-        }
+        let matches = pattern.matches(&strip(line)) || pattern.matches(&left_of_cursor(line));
+        if matches { Level::Ready(Signal::Line) } else { Level::Unknown }
     }
 }

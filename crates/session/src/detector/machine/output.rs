@@ -8,6 +8,9 @@ use super::Detector;
 /// How much of a line is looked at: its end.
 const LINE_BYTES_MAX: usize = 64 * 1024;
 
+/// How much of the main screen's line is remembered while the alternate one is shown: its end.
+const ASIDE_BYTES_MAX: usize = 1024;
+
 /// The line that the output is on, and where it is in the output.
 #[derive(Debug, Default)]
 pub(super) struct Line {
@@ -20,25 +23,11 @@ pub(super) struct Line {
     sequence: u64,
     /// Where bracketed paste was switched on in this line.
     paste: Option<u64>,
-    /// The line of the main screen while the alternate one is shown, and where it began.
-    main: Option<(Vec<u8>, u64)>,
+    /// The line of the main screen, and where it began, while the alternate one is shown.
+    aside: Option<(Vec<u8>, u64)>,
 }
 
 impl Line {
-    /// The alternate screen is shown: its rows are no lines of the main one.
-    fn leave_main(&mut self) {
-        self.main = Some((std::mem::take(&mut self.bytes), self.start));
-        self.clear();
-    }
-
-    /// The main screen is shown again: its line goes on where it was.
-    fn come_back(&mut self) {
-        self.clear();
-        if let Some((bytes, start)) = self.main.take().filter(|(bytes, _)| !strip(bytes).trim().is_empty()) {
-            (self.bytes, self.start) = (bytes, start);
-        }
-    }
-
     /// The end of the line so far.
     pub(super) fn bytes(&self) -> &[u8] {
         let from = self.bytes.len().saturating_sub(LINE_BYTES_MAX);
@@ -46,7 +35,7 @@ impl Line {
     }
 
     pub(super) fn held_bytes(&self) -> usize {
-        self.bytes.len() + self.main.as_ref().map_or(0, |(bytes, _)| bytes.len())
+        self.bytes.len()
     }
 
     /// Forgets the line.
@@ -54,6 +43,21 @@ impl Line {
         self.bytes.clear();
         self.start = self.offset;
         self.paste = None;
+    }
+
+    /// The other screen is shown: the main one has its line, whatever the alternate one ends with.
+    fn change_screens(&mut self, alternate: bool) {
+        if alternate {
+            let from = self.bytes.len().saturating_sub(ASIDE_BYTES_MAX);
+            self.aside = Some((self.bytes.split_off(from), self.start));
+            self.clear();
+            return;
+        }
+        self.clear();
+        let (bytes, start) = self.aside.take().unwrap_or_default();
+        if strip(&bytes).contains(|c: char| !c.is_whitespace()) {
+            (self.bytes, self.start) = (bytes, start);
+        }
     }
 
     /// Where the prompt at the end of this line begins, for a line editor that says so or a prompt
@@ -129,16 +133,13 @@ impl Detector {
         match change {
             Change::Light(light) => self.light(light),
             Change::PasteOn => self.line.paste = Some(self.line.sequence),
+            Change::PasteOff => self.capture.paste_off(self.line.start),
+            Change::Screens => self.line.change_screens(self.signals.alternate),
             Change::OutputBegins => self.output_begins(),
             Change::PromptBegins if self.is_stream() && self.phase.is_open() => {
                 self.capture.cut_tail(self.line.sequence);
             }
-            Change::PasteOff if self.is_stream() && self.phase.is_open() => {
-                self.capture.edit_ends(self.line.offset);
-            }
-            Change::PromptBegins | Change::PasteOff => {}
-            Change::Alternate(true) => self.line.leave_main(),
-            Change::Alternate(false) => self.line.come_back(),
+            Change::PromptBegins => {}
         }
     }
 
@@ -171,8 +172,7 @@ impl Detector {
     fn line_feed(&mut self) {
         self.phase.line_feed();
         if self.is_stream() && self.phase.is_open() && self.capture.in_head() {
-            let is_edited = self.signals.paste == Some(true) && self.signals.paste_ends;
-            self.capture.line_feed(self.line.offset, self.line.bytes(), &self.prompt, is_edited);
+            self.capture.line_feed(self.line.offset, self.line.bytes(), &self.prompt);
         } else {
             self.complete_line();
         }
@@ -186,7 +186,13 @@ impl Detector {
             return;
         }
         let text = strip(self.line.bytes());
-        if pattern.matches(&text) {
+        if !pattern.matches(&text) {
+            return;
+        }
+        if self.phase.is_open() && self.is_stream() && self.capture.is_blank(self.line.start) {
+            // Nothing came before it: no turn ends here, and the one that is open goes on behind it.
+            self.capture.cut_head(self.line.offset);
+        } else {
             self.prompt_seen(Signal::Line, self.line.start);
         }
     }

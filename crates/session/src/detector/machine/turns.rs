@@ -1,13 +1,17 @@
 //! Turns: opened by a submit, completed by a prompt.
 
-use super::super::capture::Capture;
+use super::super::capture::{Capture, Echoing};
 use super::super::event::{Happening, Signal, State, Turn};
 use super::super::render::render;
 use super::super::sequence::strip;
 use super::super::typed::Typed;
 use super::Detector;
 use crate::screen::Ending;
+use std::collections::VecDeque;
 use std::time::Duration;
+
+/// How many inputs are remembered that were typed ahead.
+const QUEUED_MAX: usize = 16;
 
 /// Where the session is.
 #[derive(Debug)]
@@ -33,8 +37,8 @@ pub(super) struct Open {
     pub(super) continuing: bool,
     /// Opened by an Enter that was typed before the last boundary.
     by_queue: bool,
-    /// Enter was typed meanwhile.
-    pub(super) queued: Option<Queued>,
+    /// Each Enter that was typed meanwhile.
+    pub(super) queued: VecDeque<Queued>,
     /// Ctrl-C was typed or SIGINT sent.
     pub(super) interrupted: bool,
     /// How often Esc was pressed.
@@ -61,7 +65,7 @@ impl Phase {
     }
 
     pub(super) fn is_queued(&self) -> bool {
-        matches!(self, Self::Open(open) if open.queued.is_some() && open.busy)
+        matches!(self, Self::Open(open) if !open.queued.is_empty() && open.busy)
     }
 
     pub(super) fn open_mut(&mut self) -> Option<&mut Open> {
@@ -92,9 +96,14 @@ impl Phase {
             Self::Starting => false,
             Self::Idle => true,
             Self::Open(open) if open.continuing => true,
-            Self::Open(open) if shows_working || open.by_queue => !open.busy,
+            Self::Open(open) if shows_working => !open.busy,
             Self::Open(open) => open.feeds == 0,
         }
+    }
+
+    /// Whether a turn was opened at this moment: an Enter that comes with it is another line of a burst.
+    pub(super) fn opened_at(&self, now: Duration) -> bool {
+        matches!(self, Self::Open(open) if open.start == now && !open.by_queue)
     }
 
     /// Whether the program did something for the turn, as far as this kind of signal can tell.
@@ -134,14 +143,14 @@ impl Raw {
 impl Detector {
     /// Opens a turn with a submit at this time.
     pub(super) fn open(&mut self, start: Duration, typed: &Typed, by_queue: bool) {
-        let is_open = self.phase.is_open();
         self.phase = Phase::Open(Open { start, by_queue, ..Open::default() });
         self.ready = None;
-        if self.is_stream() && is_open && self.capture.in_head() {
-            self.capture.extend(typed);
-        } else if self.is_stream() {
-            let line_editor = self.tty.is_some_and(|mode| !mode.canonical);
-            self.capture.begin(self.line.offset, typed, self.line.bytes(), line_editor);
+        if self.is_stream() {
+            let echoing = Echoing {
+                line_editor: self.tty.is_some_and(|mode| !mode.canonical),
+                until_paste_off: self.signals.paste == Some(true) && self.profile.prompt.is_some(),
+            };
+            self.capture.begin(self.line.offset, typed, self.line.bytes(), echoing);
             self.enter_state(State::Working);
         } else if let Some(view) = &mut self.view {
             view.begin();
@@ -157,19 +166,23 @@ impl Detector {
         match &self.phase {
             Phase::Starting => {
                 self.phase = Phase::Idle;
+                self.typed.prompted();
                 self.out.push(Happening::Ready);
                 self.enter_state(State::Ready);
             }
             Phase::Idle => self.enter_state(State::Ready),
-            Phase::Open(open) if open.by_queue && open.feeds == 0 && self.profile.prompt.is_some() => {
-                // A line editor shows what waits for it at once. Nothing waits: the program before took
-                // that Enter.
-                self.phase = Phase::Idle;
-                self.enter_state(State::Ready);
-            }
             Phase::Open(_) if self.phase.is_answered(signal) => self.complete(signal, end),
+            Phase::Open(open) if open.by_queue && open.feeds == 0 && !self.shows_working() => self.taken(),
             Phase::Open(_) => {}
         }
+    }
+
+    /// The prompt rests without the echo of a line that was typed ahead: the program before it took it.
+    fn taken(&mut self) {
+        self.phase = Phase::Idle;
+        self.capture = Capture::new();
+        self.typed.prompted();
+        self.enter_state(State::Ready);
     }
 
     /// Completes the turn.
@@ -183,12 +196,33 @@ impl Detector {
         self.out.extend(turn.map(|turn| Happening::Turn(Box::new(turn))));
         self.ready = None;
         self.enter_state(State::Ready);
-        if let Some(queued) = open.queued {
-            self.open(queued.at, &queued.typed, true);
-            if self.profile.prompt.is_some() {
-                self.look_at = Some(self.now + self.profile.settle);
-            }
+        self.typed.prompted();
+        self.open_queued(open.queued);
+    }
+
+    /// Opens the turn of the first input that was typed ahead.
+    fn open_queued(&mut self, mut queued: VecDeque<Queued>) {
+        let Some(first) = queued.pop_front() else { return };
+        self.open(first.at, &first.typed, true);
+        if let Some(open) = self.phase.open_mut() {
+            open.queued = queued;
         }
+        self.look_soon();
+    }
+
+    /// An Enter that is the submit of the next turn, if a boundary comes first. The tty echoes the line of
+    /// a stream at once; a screen shows what it takes up, and only the last Enter is of interest.
+    pub(super) fn queue(&mut self, typed: Typed) {
+        let (now, at, is_stream) = (self.now, self.line.offset, self.is_stream());
+        let echoes = self.tty.is_none_or(|mode| mode.echo) && is_stream;
+        let Some(open) = self.phase.open_mut() else { return };
+        if let Some(line) = typed.plain().filter(|_| echoes) {
+            self.capture.typed_ahead(at, line);
+        }
+        if !is_stream || open.queued.len() == QUEUED_MAX {
+            open.queued.pop_back();
+        }
+        open.queued.push_back(Queued { at: now, typed });
     }
 
     pub(super) fn enter_state(&mut self, state: State) {
@@ -252,7 +286,10 @@ impl Detector {
         if signal == Signal::Status {
             return self.signals.idle;
         }
-        let row = self.view.as_mut().and_then(|view| view.interrupt_row(&self.profile));
+        let row = self.view.as_mut().and_then(|view| {
+            view.paint();
+            view.interrupt_row(&self.profile)
+        });
         row > open.interrupt_row
     }
 }

@@ -38,9 +38,7 @@ impl Pattern {
 #[derive(Debug, thiserror::Error)]
 pub enum PatternError {
     /// It holds a newline, literally or as an escape outside of a character class.
-    #[error(
-        "a prompt pattern is matched line by line and must not hold a newline (column {column})\n{shown}"
-    )]
+    #[error("a pattern is matched line by line and must not hold a newline (column {column})\n{shown}")]
     Newline {
         /// The pattern and a mark below the newline.
         shown: String,
