@@ -114,7 +114,9 @@ impl Room {
 
     fn take_over(&self, facts: Vec<Fact>) {
         let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);
-        facts.into_iter().for_each(|fact| world.apply(fact));
+        for fact in facts {
+            world.apply(fact);
+        }
         let position = world.position();
         drop(world);
         self.changed.send_replace(position);

@@ -154,7 +154,9 @@ impl Worlds {
         persons: Vec<Person>,
     ) -> Result<Arc<Room>, LedgerError> {
         let mut world = World::new(config);
-        persons.into_iter().for_each(|person| world.apply(Fact::Person(person)));
+        for person in persons {
+            world.apply(Fact::Person(person));
+        }
         self.make(world, None).await
     }
 
@@ -176,7 +178,9 @@ impl Worlds {
             origin.people.iter().cloned().for_each(|person| fork.apply(Fact::Person(person)));
             fork
         });
-        past.into_iter().for_each(|fact| fork.apply(fact));
+        for fact in past {
+            fork.apply(fact);
+        }
         fork.apply(Fact::Forked(Fork { from: origin.name().clone(), position: fork.position() }));
         self.make(fork, base).await
     }

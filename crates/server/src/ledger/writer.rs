@@ -109,7 +109,7 @@ impl Room {
         let mut lines = tools.lines;
         let end = end.unwrap_or_else(|failure| {
             *process = None;
-            lines.push(self.line(envelope, "writer-failed", json!({ "why": failure.to_string() })));
+            lines.push(self.line(envelope, "writer-failed", &json!({ "why": failure.to_string() })));
             End::Silence
         });
         if !lines.is_empty() {
@@ -168,12 +168,12 @@ impl Room {
         let mut facts = vec![Fact::Epoch(Box::new(beginning.epoch.clone()))];
         if beginning.why == Why::Full {
             let details = json!({ "epoch": beginning.epoch.number, "dropped_entries": beginning.dropped });
-            facts.push(self.line(envelope, "rehydration", details));
+            facts.push(self.line(envelope, "rehydration", &details));
         }
         self.commit(&mut self.pen().await, facts).await
     }
 
-    fn line(&self, envelope: &Envelope, what: &str, details: Value) -> Fact {
+    fn line(&self, envelope: &Envelope, what: &str, details: &Value) -> Fact {
         Fact::Line(AuditLine {
             at: self.now(),
             principal: ACTOR.to_owned(),
@@ -255,7 +255,11 @@ impl<'a> Tools<'a> {
             self.asked.call(request, |request| tools::answer(world, position, &caller, request, epoch))
         });
         let fault = answered.as_ref().err().map(|fault| fault.code.word());
-        self.lines.push(self.room.line(self.envelope, "tool", json!({ "request": request, "fault": fault })));
+        self.lines.push(self.room.line(
+            self.envelope,
+            "tool",
+            &json!({ "request": request, "fault": fault }),
+        ));
         match answered {
             Ok(pack) => Ok(format!("{{\"type\":\"result\",\"pack\":{pack}}}")),
             Err(fault) if fault.code == Code::LoopLimit => Err(Failure::LoopLimit),
@@ -324,11 +328,12 @@ impl Process {
         let mut line = Vec::new();
         let read = (&mut self.output).take(LINE_BYTES_MAX).read_until(b'\n', &mut line).await?;
         self.life.exchanged(read);
+        if read as u64 == LINE_BYTES_MAX {
+            return Err(Failure::Flood);
+        }
         match line.pop() {
-            None => Err(Failure::Ended),
             Some(b'\n') => String::from_utf8(line).map_err(|_| Failure::Garbage("no UTF-8".to_owned())),
-            Some(_) if read as u64 == LINE_BYTES_MAX => Err(Failure::Flood),
-            Some(_) => Err(Failure::Ended),
+            Some(_) | None => Err(Failure::Ended),
         }
     }
 }

@@ -7,14 +7,13 @@ use super::*;
 
 /// Runs the story on a disk; errors are what a failing disk may give.
 async fn story(house: &House) -> Result<(), LedgerError> {
-    let room = match house.worlds.get("w") {
-        Some(room) => room,
-        None => {
-            let body = json!({ "world_id": "w", "persons": [{ "person_id": "REBECCA" }] });
-            let node = Node::root(&body, Code::ConfigInvalid);
-            let (config, persons) = Config::from_json(&node, WorldTime::at(NOW)).unwrap();
-            house.worlds.create(config, persons).await?
-        }
+    let room = if let Some(room) = house.worlds.get("w") {
+        room
+    } else {
+        let body = json!({ "world_id": "w", "persons": [{ "person_id": "REBECCA" }] });
+        let node = Node::root(&body, Code::ConfigInvalid);
+        let (config, persons) = Config::from_json(&node, WorldTime::at(NOW)).unwrap();
+        house.worlds.create(config, persons).await?
     };
     say(&room, "r-1", "I knock.").await?;
     let mut rain = bundle("r-2", "REBECCA", &[], "Come in.");
