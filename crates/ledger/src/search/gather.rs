@@ -12,8 +12,11 @@ use super::scratch::Scratch;
 use super::surroundings::View;
 use super::terms::{Curve, Term};
 
-/// Entries that are worked on at a time, so that their slots stay near the processor.
-const STRIDE: u32 = 1 << 15;
+/// Entries that are worked on at a time, at least, so that their slots stay near the processor.
+const STRIDE_MIN: usize = 1 << 15;
+
+/// Times that lists are taken up again at most, all lists together: each costs a look at far memory.
+const VISITS_MAX: usize = 1 << 13;
 
 /// Looking a term up costs about so many times as much as adding it.
 const LOOK_UP_COST: u64 = 12;
@@ -72,17 +75,21 @@ impl<'a> Gathering<'a> {
 
     /// Adds a term for all entries.
     fn add(&mut self, term: &Term) {
-        let mut cursors: Vec<Cursor<'_>> =
-            self.view.lists(term.number).map(|list| Cursor::new(list.iter())).collect();
-        let mut start = 0;
-        while start < self.view.at {
-            let end = start.saturating_add(STRIDE).min(self.view.at);
+        let lists = self.view.lists(term.number);
+        let mut cursors: Vec<Cursor<'_>> = lists.map(|list| Cursor::new(list.iter())).collect();
+        let once = self.curve.scores_of_one(term);
+        let stride = STRIDE_MIN.max(self.view.at as usize * cursors.len() / VISITS_MAX);
+        for end in (0..self.view.at).step_by(stride).skip(1).chain([self.view.at]) {
             for cursor in &mut cursors {
                 while let Some(posting) = cursor.next_before(end) {
-                    self.score(term, posting);
+                    let length = self.view.index.entries.length(posting.entry);
+                    let score = match once.get(length as usize) {
+                        Some(score) if posting.count == 1 => *score,
+                        _ => self.curve.score(term, posting.count, length),
+                    };
+                    self.scratch.add(posting.entry, score, term.bit);
                 }
             }
-            start = end;
         }
     }
 

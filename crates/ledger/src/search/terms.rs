@@ -83,6 +83,11 @@ impl Curve {
         let count = f32::from(count);
         term.weight * (K1 + 1.0) * (count / (count + damping))
     }
+
+    /// What one occurrence adds, by the entry's length, up to [`LENGTHS`].
+    pub(super) fn scores_of_one(&self, term: &Term) -> Vec<f32> {
+        (0..LENGTHS).map(|length| self.score(term, 1, length)).collect()
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a length in words")]

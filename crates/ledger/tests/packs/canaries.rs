@@ -69,11 +69,13 @@ fn no_answer_holds_a_token_that_its_reader_may_not_see() {
             check(&answer, &who, &tokens);
             told += 1;
         };
-        entries.iter().for_each(|id| check(ask("LEDGER_GET", id, json!({}))));
-        entries
-            .iter()
-            .for_each(|id| check(format!("{:?}", view.entry(id.parse().unwrap()).map(|entry| &entry.text))));
-        tokens.keys().for_each(|token| check(ask("LEDGER_SEARCH", token, json!({"limit": 1}))));
+        for id in &entries {
+            check(ask("LEDGER_GET", id, json!({})));
+            check(format!("{:?}", view.entry(id.parse().unwrap()).map(|entry| &entry.text)));
+        }
+        for token in tokens.keys() {
+            check(ask("LEDGER_SEARCH", token, json!({"limit": 1})));
+        }
         for person in 0..PEOPLE {
             check(ask("CAPSULE_GET", "", json!({"person_id": format!("P{person}")})));
         }

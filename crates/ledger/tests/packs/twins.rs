@@ -208,15 +208,15 @@ fn written(world: &World, who: &str, story: &Story, seed: u64) -> Vec<String> {
         match dice.below(3) {
             0 => {
                 bundle["capsule_notes"] =
-                    json!([{"person_id": who, "text": "Careful.", "used_entry_ids": [entry.id.to_string()]}])
+                    json!([{"person_id": who, "text": "Careful.", "used_entry_ids": [entry.id.to_string()]}]);
             }
             1 => {
                 bundle["entries"][0]["visibility"] =
-                    json!({"scope": "PRIVATE", "visible_to": [dice.one(PEOPLE)]})
+                    json!({"scope": "PRIVATE", "visible_to": [dice.one(PEOPLE)]});
             }
             _ => {
                 bundle["pocket_items"] = json!([{"kind": "CALENDAR", "entry_index": 0, "title": [0, 3],
-                "supersedes": story.item_ids().nth(dice.below(5)).map(|id| id.to_string())}])
+                "supersedes": story.item_ids().nth(dice.below(5)).map(|id| id.to_string())}]);
             }
         }
         let expected =

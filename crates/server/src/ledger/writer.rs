@@ -328,9 +328,11 @@ impl Process {
         let mut line = Vec::new();
         let read = (&mut self.output).take(LINE_BYTES_MAX).read_until(b'\n', &mut line).await?;
         self.life.exchanged(read);
+        if read as u64 == LINE_BYTES_MAX {
+            return Err(Failure::Flood);
+        }
         match line.pop() {
             Some(b'\n') => String::from_utf8(line).map_err(|_| Failure::Garbage("no UTF-8".to_owned())),
-            Some(_) if read as u64 == LINE_BYTES_MAX => Err(Failure::Flood),
             Some(_) | None => Err(Failure::Ended),
         }
     }

@@ -104,6 +104,17 @@ async fn n28_sixteen_questions_are_answered_and_leave_their_lines() {
     assert_eq!(lines(&house, contexts, "tool").len(), 16);
 }
 
+#[tokio::test]
+async fn the_example_attaches_any_program_that_reads_a_prompt_and_prints_words() {
+    let house = House::open(MemoryStorage::new());
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/writer.py");
+    let room = attached(&house, &format!("python3 {example} REBECCA tail -n 2"), json!({})).await;
+    say(&room, "r-1", "I knock.").await.unwrap();
+    let [said, answered] = &all(&room)[..] else { panic!("{:?}", all(&room)) };
+    assert_eq!(said, "I knock.");
+    assert!(answered.starts_with("Now: I knock."), "{answered}");
+}
+
 /// Keeps what it was sent in a file, and is silent.
 fn keeping(file: &std::path::Path) -> String {
     format!(

@@ -120,6 +120,7 @@ impl Conversation {
     fn evidence(&self, question: &Value) -> Vec<u32> {
         let texts = question.get("evidence").and_then(Value::as_array).into_iter().flatten();
         let names = texts.filter_map(Value::as_str).flat_map(|text| text.split([';', ',', ' ']));
+        let names = names.filter(|name| !name.is_empty());
         let mut turns: Vec<u32> = names.filter_map(|name| self.turns.get(name.trim()).copied()).collect();
         turns.sort_unstable();
         turns.dedup();
