@@ -74,7 +74,7 @@ fn a_profile_of_the_configuration_is_known_and_a_wrong_one_is_shown() {
         ),
         r#"
 $ detect demo.jsonl --config bad.toml
-error: the configuration bad.toml is not valid: profile mine: line: a prompt pattern is matched line by line and must not hold a newline (column 2)
+error: the configuration bad.toml is not valid: profile mine: line: a pattern is matched line by line and must not hold a newline (column 2)
     a⏎b
      ^
 [exit status: 2]
