@@ -67,6 +67,8 @@ pub struct Terms<'a> {
     pub clock: &'a WorldTime,
     /// The commit's time.
     pub commit: &'a WorldTime,
+    /// How many seconds an entry's time may be ahead of the commit's: none while time stands still.
+    pub ahead_seconds: i64,
     /// The zone in which local times are meant.
     pub zone: &'a Zone,
     /// Whether the writer may set the scene.

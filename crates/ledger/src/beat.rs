@@ -137,6 +137,7 @@ fn judge(
         grant: &offer.grant,
         clock: commit,
         commit,
+        ahead_seconds: if world.clock.paused { 0 } else { acceptance::AHEAD_SECONDS_MAX },
         zone: declared.timezone.as_ref().unwrap_or(&world.clock.timezone),
         may_set_scene: offer.may_set_scene,
         cites: &sees,

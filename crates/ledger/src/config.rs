@@ -212,7 +212,7 @@ impl Config {
     ];
     /// What may be changed later.
     pub const CHANGEABLE: &[&str] =
-        &["operator_label", "registry", "writer", "writer_persons", "limits", "pocket_available"];
+        &["operator_label", "timezone", "registry", "writer", "writer_persons", "limits", "pocket_available"];
 
     /// A world of this profile with its defaults.
     pub fn new(world: Name, profile: Profile, start: WorldTime) -> Self {
@@ -424,5 +424,25 @@ impl People {
 
 /// A name as people compare it: without case and outer space.
 pub fn fold(text: &str) -> String {
-    text.trim().chars().flat_map(char::to_lowercase).collect()
+    // By way of capitals, so that ß is ss and a final sigma is a sigma.
+    text.trim().to_uppercase().to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn n01_an_invoker_that_is_called_like_the_operator_or_a_human_is_known_in_any_case() {
+        let mut people = People::default();
+        let person =
+            Person {
+                aliases: vec!["Σίσυφος".into()], human: true, ..Person::met(Name::new("ANN").unwrap())
+            };
+        people.add(person);
+        for claim in ["GEORGE", "george", " GEORGE ", "STRASSE", "straße", "ann", "ΣΊΣΥΦΟΣ"] {
+            assert!(people.claims_to_be_human(claim, "Straße"), "{claim}");
+        }
+        assert!(!people.claims_to_be_human("test-client", "Straße"));
+    }
 }

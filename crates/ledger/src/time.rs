@@ -100,11 +100,16 @@ impl Written {
             Some(rest) => rest.get(fraction(rest)..).filter(|_| fraction(rest) > 0)?,
             None => rest,
         };
-        let numeric = || digits(rest.strip_prefix(['+', '-'])?, "00:00").filter(|rest| rest.is_empty());
+        let offset = |rest: &str| {
+            let whole = digits(rest, "00:00").is_some_and(str::is_empty);
+            whole
+                && rest.get(..2).is_some_and(|hours| hours < "24")
+                && rest.get(3..).is_some_and(|min| min < "60")
+        };
         match rest {
             "" => Some(Self::Local),
             "Z" | "z" => Some(Self::Instant),
-            _ => numeric().map(|_| Self::Instant),
+            _ => rest.strip_prefix(['+', '-']).is_some_and(offset).then_some(Self::Instant),
         }
     }
 }
@@ -228,6 +233,9 @@ mod tests {
             ("2026-03-29T02:30:00", Code::TimeAmbiguous),
             ("2026-10-25T02:30:00", Code::TimeAmbiguous),
             ("tomorrow", Code::TimeFormat),
+            ("2026-07-01T09:00:00+24:00", Code::TimeFormat),
+            ("2026-07-01T09:00:00-25:00", Code::TimeFormat),
+            ("2026-07-01T09:00:00+01:60", Code::TimeFormat),
             ("2026-07-01T09:00:00Z[UTC]", Code::TimeFormat),
             ("2026-07-01T09:00:00+02:00[Europe/Berlin]", Code::TimeFormat),
             ("", Code::TimeFormat),

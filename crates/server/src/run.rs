@@ -103,7 +103,8 @@ pub(crate) fn share(
     let connections = Connections::new(config.connections_max.map_or(room, |max| max.min(room)));
     let memory = Memory::new(config.large_bytes_max, config.timeouts.room);
     let tasks = TaskTracker::new();
-    let worlds = Worlds::open(store.clone(), clock, tasks.clone(), &random_seed()?);
+    let stopping = CancellationToken::new();
+    let worlds = Worlds::open(store.clone(), clock, (tasks.clone(), stopping.clone()), &random_seed()?);
     let worlds = worlds.map_err(|error| ServeError::World(error.to_string()))?;
     Ok(Arc::new(Shared {
         worlds,
@@ -118,7 +119,7 @@ pub(crate) fn share(
         exports: Arc::new(Semaphore::new(http::EXPORTS_MAX)),
         terminals: OnceLock::new(),
         tasks,
-        stopping: CancellationToken::new(),
+        stopping,
         abandoned: CancellationToken::new(),
         tcp_addr,
         http_addr,

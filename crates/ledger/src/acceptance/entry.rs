@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use super::{AHEAD_SECONDS_MAX, READERS_MAX, TEXT_BYTES_MAX, Terms};
+use super::{READERS_MAX, TEXT_BYTES_MAX, Terms};
 use crate::config::Stranger;
 use crate::draft::EntryDraft;
 use crate::entry::{Author, AuthorClass, Channel};
@@ -151,7 +151,7 @@ struct Course {
 
 impl Course {
     fn of(drafts: &[EntryDraft<'_>], terms: &Terms<'_>) -> Self {
-        let end = terms.commit.plus_seconds(AHEAD_SECONDS_MAX);
+        let end = terms.commit.plus_seconds(terms.ahead_seconds);
         let last_public = drafts.iter().rev().find(|draft| draft.scope == PUBLIC_SCOPE);
         // A time that is none is a fault of its entry, found when its turn comes; until then it bounds nothing.
         let led = last_public.and_then(|draft| time_of(draft, terms).unwrap_or_else(|_| Some(end.clone())));

@@ -274,6 +274,18 @@ fn p08_a_pause_holds_time_and_a_resume_does_not_jump() {
 }
 
 #[test]
+fn while_time_stands_still_no_entry_is_ahead_of_it() {
+    let mut stage = Stage::payments();
+    stage.run(&Principal::Owner, &declaring("p", json!({ "pause_time": true })), None, None).unwrap();
+    let frozen = stage.world.clock.time.clone();
+    let mut ahead = bundle("r-1", "CODER", json!([entry("r-1", "CODER", &[], "soon")]));
+    ahead["entries"][0]["created_at_world"] = frozen.plus_seconds(30).as_str().into();
+    let done = stage.run(&person("CODER"), &envelope("r-1", ""), Some(&ahead), None).unwrap();
+    assert_eq!(done.value["bundle"]["rejection"]["reason"], "TIME_INCONSISTENT: entries[0].created_at_world");
+    assert_eq!(stage.world.clock.time, frozen);
+}
+
+#[test]
 fn n13_words_move_no_clock_and_n15_a_declaration_is_one_record() {
     let mut stage = Stage::narrative();
     stage.say("r-1", "Later that day, three hours on, at noon…");

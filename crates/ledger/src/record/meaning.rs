@@ -126,7 +126,10 @@ fn read_entry(fields: &Fields) -> Read<Entry> {
 
 /// A clock takes three tags.
 fn write_clock(fields: Fields, tag: u64, clock: &ClockState) -> Fields {
-    fields.text(tag, clock.time.as_str()).text(tag + 1, clock.timezone.as_str()).flag(tag + 2, clock.paused)
+    fields
+        .text(tag, clock.time.as_str())
+        .text(tag + 1, clock.timezone.as_str())
+        .with(tag + 2, Field::Flag(clock.paused))
 }
 
 fn read_clock(fields: &Fields, tag: u64) -> Read<ClockState> {

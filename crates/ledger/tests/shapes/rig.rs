@@ -92,6 +92,7 @@ impl Rig {
                 clock: &self.clock,
                 commit: &self.commit,
                 zone: &self.zone,
+                ahead_seconds: turnkeep_ledger::acceptance::AHEAD_SECONDS_MAX,
                 may_set_scene: self.may_set_scene,
                 cites: &|id| id == SEEN,
                 item: &|id| id == SEEN_ITEM,

@@ -6,11 +6,11 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio::sync::{Mutex, MutexGuard, watch};
-use turnkeep_ledger::World;
 use turnkeep_ledger::fact::Fact;
 use turnkeep_ledger::ids::{Ids, Name};
 use turnkeep_ledger::log::{self, Place};
 use turnkeep_ledger::record;
+use turnkeep_ledger::{Fault, World};
 use turnkeep_store::{Command, Outcome, Refusal};
 use turnkeep_types::{ContextId, Timestamp, TurnId};
 
@@ -75,9 +75,18 @@ impl Room {
 
     /// Records facts that need no decision: configuration, people, tokens, lines of audit.
     pub(crate) async fn record(self: &Arc<Self>, facts: Vec<Fact>) -> Result<(), LedgerError> {
+        self.record_what(|_| Ok(facts)).await
+    }
+
+    /// Records what a look at the world amounts to; nobody else writes in between.
+    pub(crate) async fn record_what(
+        self: &Arc<Self>,
+        decide: impl FnOnce(&World) -> Result<Vec<Fact>, Fault> + Send + 'static,
+    ) -> Result<(), LedgerError> {
         let room = Arc::clone(self);
         let work = async move {
             let mut pen = room.pen().await;
+            let facts = room.read(decide)?;
             room.commit(&mut pen, facts).await
         };
         self.keeper.finish(work).await?

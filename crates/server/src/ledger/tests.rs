@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use turnkeep_journal::{MemoryStorage, Storage};
 use turnkeep_ledger::config::Person;
@@ -45,7 +46,9 @@ impl House {
         let clock = Arc::new(ManualClock::new(NOW));
         let store = Store::open(Arc::new(disk), &options(), clock.clone()).unwrap();
         let handle = StoreHandle::new(store.clone(), Options::default().queue_commands_max);
-        let worlds = Worlds::open(handle, clock.clone(), TaskTracker::new(), &seed()).unwrap();
+        let worlds =
+            Worlds::open(handle, clock.clone(), (TaskTracker::new(), CancellationToken::new()), &seed())
+                .unwrap();
         Self { store, worlds, clock }
     }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use turnkeep_ledger::config::{Person, Profile};
 use turnkeep_ledger::fact::{Fact, Fork};
@@ -25,6 +26,7 @@ pub(super) struct Keeper {
     pub(super) store: StoreHandle,
     pub(super) clock: Arc<dyn Clock>,
     tasks: TaskTracker,
+    pub(super) stopping: CancellationToken,
     published: OnceCell<()>,
     ids: Mutex<Ids>,
     contexts: RwLock<HashMap<ContextId, Name>>,
@@ -69,12 +71,19 @@ impl Worlds {
     pub(crate) fn open(
         store: StoreHandle,
         clock: Arc<dyn Clock>,
-        tasks: TaskTracker,
+        (tasks, stopping): (TaskTracker, CancellationToken),
         seed: &[u8; 32],
     ) -> Result<Self, LedgerError> {
         let ids = Mutex::new(Ids::from_seed(seed));
-        let keeper =
-            Keeper { store, clock, tasks, published: OnceCell::new(), ids, contexts: RwLock::default() };
+        let keeper = Keeper {
+            store,
+            clock,
+            tasks,
+            stopping,
+            published: OnceCell::new(),
+            ids,
+            contexts: RwLock::default(),
+        };
         let worlds = Self {
             rooms: RwLock::default(),
             making: tokio::sync::Mutex::default(),

@@ -90,6 +90,18 @@ enum Failure {
     Garbage(String),
     #[error("it asked more than a beat may ask")]
     LoopLimit,
+    #[error("it proposed a bundle for another request: it is out of step")]
+    OutOfStep,
+    #[error("the server stops")]
+    Stopping,
+}
+
+impl Failure {
+    /// A writer that asked too much was told so and has finished; every other failure leaves it in an unknown
+    /// state.
+    fn ends_the_process(&self) -> bool {
+        !matches!(self, Self::LoopLimit)
+    }
 }
 
 impl Room {
@@ -102,13 +114,18 @@ impl Room {
         let seconds = self.read(|world| world.config.limits.writer_seconds);
         let mut tools = Tools::new(self, envelope);
         let talk = self.talk(&mut process, &line, envelope, &mut tools);
-        let end = match tokio::time::timeout(Duration::from_secs(seconds), talk).await {
-            Ok(end) => end?,
-            Err(_) => Err(Failure::TimeOut(seconds)),
+        let end = tokio::select! {
+            end = tokio::time::timeout(Duration::from_secs(seconds), talk) => match end {
+                Ok(end) => end?,
+                Err(_) => Err(Failure::TimeOut(seconds)),
+            },
+            () = self.keeper.stopping.cancelled() => Err(Failure::Stopping),
         };
         let mut lines = tools.lines;
         let end = end.unwrap_or_else(|failure| {
-            *process = None;
+            if failure.ends_the_process() {
+                *process = None;
+            }
             lines.push(self.line(envelope, "writer-failed", &json!({ "why": failure.to_string() })));
             End::Silence
         });
@@ -141,7 +158,11 @@ impl Room {
         line: &str,
         envelope: &Envelope,
     ) -> Result<Result<Due, Failure>, LedgerError> {
-        if seat.as_mut().is_none_or(|process| !process.serves(line)) {
+        let serves = match seat.as_mut() {
+            Some(process) => process.serves(line).await,
+            None => false,
+        };
+        if !serves {
             **seat = match Process::start(line) {
                 Ok(process) => Some(process),
                 Err(failure) => return Ok(Err(failure)),
@@ -234,6 +255,8 @@ struct Tools<'a> {
     envelope: &'a Envelope,
     position: u32,
     asked: Loop,
+    /// It was told to finish: what it says now adds nothing.
+    exhausted: bool,
     lines: Vec<Fact>,
 }
 
@@ -241,11 +264,21 @@ impl<'a> Tools<'a> {
     fn new(room: &'a Room, envelope: &'a Envelope) -> Self {
         let asked = Loop::new(Arc::clone(&envelope.request_id));
         let position = room.read(World::position);
-        Self { room, envelope, position, asked, lines: Vec::new() }
+        Self { room, envelope, position, asked, exhausted: false, lines: Vec::new() }
+    }
+
+    /// Takes a proposal. One for another request is an answer to an earlier beat.
+    fn proposed(&self, bundle: Value) -> Result<End, Failure> {
+        let request = bundle.get("request_id").and_then(Value::as_str);
+        match request {
+            _ if self.exhausted => Err(Failure::LoopLimit),
+            Some(request) if *request != *self.envelope.request_id => Err(Failure::OutOfStep),
+            _ => Ok(End::Proposal(bundle)),
+        }
     }
 
     /// Answers a question; the ledger is as it was when the beat began.
-    fn answer(&mut self, request: &Value) -> Result<String, Failure> {
+    fn answer(&mut self, request: &Value) -> String {
         let position = self.position;
         let answered = self.room.read(|world| {
             let grant = Grant::of_attached(&world.config);
@@ -261,12 +294,12 @@ impl<'a> Tools<'a> {
             &json!({ "request": request, "fault": fault }),
         ));
         match answered {
-            Ok(pack) => Ok(format!("{{\"type\":\"result\",\"pack\":{pack}}}")),
-            Err(fault) if fault.code == Code::LoopLimit => Err(Failure::LoopLimit),
+            Ok(pack) => format!("{{\"type\":\"result\",\"pack\":{pack}}}"),
             Err(fault) => {
+                self.exhausted |= fault.code == Code::LoopLimit;
                 let error =
                     json!({ "code": fault.code.word(), "path": fault.path, "message": fault.message });
-                Ok(json!({ "type": "result", "error": error }).to_string())
+                json!({ "type": "result", "error": error }).to_string()
             }
         }
     }
@@ -289,9 +322,11 @@ impl Process {
         })
     }
 
-    /// Whether this process runs and is the one that the configuration names.
-    fn serves(&mut self, line: &str) -> bool {
-        self.line == line && matches!(self.child.try_wait(), Ok(None))
+    /// Whether this process runs, is the one that the configuration names, and has nothing left to say:
+    /// words that nobody asked for would be taken for the answer to the next beat.
+    async fn serves(&mut self, line: &str) -> bool {
+        let runs = self.line == line && matches!(self.child.try_wait(), Ok(None));
+        runs && tokio::time::timeout(Duration::ZERO, self.output.fill_buf()).await.is_err()
     }
 
     /// Tells the beat and answers questions until the writer is done.
@@ -304,13 +339,17 @@ impl Process {
             match value.get("type").and_then(Value::as_str) {
                 Some("tool") => {
                     let request = value.get_mut("request").map(Value::take).ok_or_else(garbage)?;
-                    let answer = tools.answer(&request)?;
+                    if tools.exhausted {
+                        return Err(garbage());
+                    }
+                    let answer = tools.answer(&request);
                     self.send(answer).await?;
                 }
                 Some("proposal") => {
                     let bundle = value.get_mut("bundle").map(Value::take).ok_or_else(garbage)?;
-                    return Ok(End::Proposal(bundle));
+                    return tools.proposed(bundle);
                 }
+                Some("no_write") if tools.exhausted => return Err(Failure::LoopLimit),
                 Some("no_write") => return Ok(End::Silence),
                 _ => return Err(garbage()),
             }

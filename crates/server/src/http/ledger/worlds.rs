@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 use turnkeep_ledger::config::Person;
-use turnkeep_ledger::fact::Fact;
+use turnkeep_ledger::fact::{ClockState, Fact, TimeDeclaration};
 use turnkeep_ledger::ids::Name;
 use turnkeep_ledger::time::WorldTime;
 use turnkeep_ledger::{Code, Config, Fault, Viewer, World, as_of};
@@ -71,9 +71,19 @@ pub(crate) async fn change(
     seat: Seat,
     body: body::Json,
 ) -> Result<Json<Value>, ApiError> {
-    let config = seat.room.read(|world| world.config.changed(&body.root(Code::ConfigInvalid)))?;
-    seat.room.record(vec![Fact::Config(Box::new(config))]).await?;
+    seat.room.record_what(move |world| changed(world, &body)).await?;
     Ok(Json(shape(&seat.room)))
+}
+
+/// The configuration as it is to be. Another zone is a declaration about time, as in a beat.
+fn changed(world: &World, body: &body::Json) -> Result<Vec<Fact>, Fault> {
+    let root = body.root(Code::ConfigInvalid);
+    let config = world.config.changed(&root)?;
+    let declared = root.optional("timezone")?.map(|_| {
+        let to = ClockState { timezone: config.timezone.clone(), ..world.clock.clone() };
+        Fact::Time(TimeDeclaration { from: world.clock.time.clone(), to })
+    });
+    Ok([Fact::Config(Box::new(config))].into_iter().chain(declared).collect())
 }
 
 /// Makes a world that shares this one's past, up to a time or the operator's cursor, or up to now.
@@ -110,6 +120,7 @@ fn shape(room: &Room) -> Value {
         let mut shape = world.config.to_json();
         let persons: Vec<_> = world.people.iter().map(Person::to_json).collect();
         let forked = world.forked.as_ref().map(|fork| json!({ "world_id": fork.from.as_str() }));
+        shape["timezone"] = world.clock.timezone.as_str().into();
         shape["persons"] = persons.into();
         shape["forked_from"] = forked.into();
         shape["world_time"] = json!({

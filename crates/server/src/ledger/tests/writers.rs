@@ -105,6 +105,36 @@ async fn n28_sixteen_questions_are_answered_and_leave_their_lines() {
 }
 
 #[tokio::test]
+async fn words_that_nobody_asked_for_are_not_taken_for_the_next_answer() {
+    let house = House::open(MemoryStorage::new());
+    let room = attached(
+        &house,
+        &answering(&format!("{PROPOSE}; {}", PROPOSE.replace("Come in.", "Still here."))),
+        json!({}),
+    )
+    .await;
+    for id in ["r-1", "r-2", "r-3"] {
+        say(&room, id, "I knock.").await.unwrap();
+    }
+    let late = all(&room).iter().filter(|text| *text == "Still here.").count();
+    assert_eq!(late, 0, "{:?}", all(&room));
+}
+
+#[tokio::test]
+async fn a_writer_that_asked_too_much_is_told_so_and_lives() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("last");
+    let house = House::open(MemoryStorage::new());
+    let last = format!(r#"printf '%s' "$pack" > {}; {PROPOSE}"#, file.display());
+    let room = attached(&house, &answering(&format!("{}; {last}", ask(17))), json!({})).await;
+    say(&room, "r-1", "I knock.").await.unwrap();
+    assert_eq!(all(&room), ["I knock."]);
+    assert!(std::fs::read_to_string(&file).unwrap().contains("LOOP_LIMIT"));
+    let contexts = room.contexts().await.unwrap();
+    assert_eq!(lines(&house, contexts, "writer-failed").len(), 1);
+}
+
+#[tokio::test]
 async fn the_example_attaches_any_program_that_reads_a_prompt_and_prints_words() {
     let house = House::open(MemoryStorage::new());
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/writer.py");
