@@ -870,6 +870,8 @@ export interface components {
             pocket_available?: boolean | null;
             /** @description OPEN or CLOSED. */
             registry?: string | null;
+            /** @description The zone from now on, by its IANA name. */
+            timezone?: string | null;
             /** @description `silence` or `cmd: PROGRAM ARGUMENTS`. */
             writer?: string | null;
             /** @description In whose names the attached writer may write. */

@@ -73,6 +73,14 @@ async fn worlds_are_made_changed_and_forked() {
         refused(&patch(fixed.clone()).await, 400, "UNKNOWN_FIELD", fixed);
     }
 
+    let moved = patch(json!({ "timezone": "Europe/Berlin" })).await.json();
+    assert_eq!(
+        (&moved["timezone"], &moved["world_time"]["timezone"]),
+        (&json!("Europe/Berlin"), &json!("Europe/Berlin"))
+    );
+    let shown = team.get(Kind::Owner, "/v1/worlds/team/stream").await.json();
+    assert_eq!(shown["pocket"]["clock"]["timezone"], "Europe/Berlin");
+
     team.say("r-1", "before").await;
     let fork = team.post(Kind::Owner, "/v1/worlds/team/fork", &json!({ "world_id": "copy" })).await;
     assert_eq!(fork.status, 201, "{}", fork.text());

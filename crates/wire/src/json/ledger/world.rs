@@ -50,6 +50,9 @@ shapes! {
         /// What people see of the operator.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         operator_label: Option<String>,
+        /// The zone from now on, by its IANA name.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        timezone: Option<String>,
         /// OPEN or CLOSED.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         registry: Option<String>,
