@@ -46,11 +46,12 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
         tcp: from_here(local.tcp_addr()),
         tls_cert: config.tls_cert.value.as_deref().map(std::path::absolute).transpose()?,
     };
-    let noted = dir.leave_note(&note);
     let broker = broker_beside(&config, args.broker);
     if let Some(broker) = &broker {
         local.show_terminals(broker);
     }
+    // Whoever reads the note finds everything there.
+    let noted = dir.leave_note(&note);
     let told = noted.and_then(|()| announce(&local, broker.as_ref(), &config, &dir, app));
     if told.is_ok() {
         ending.asked().await;

@@ -31,15 +31,16 @@ fn the_shells_job_control_works_on_it() {
 fn job_control_inside_the_program_is_its_own() {
     let mut terminal = Terminal::wrap(&["--", "bash", "--norc", "--noprofile", "-i"]);
     terminal.until("$ ");
-    terminal.type_bytes(b"cat\n");
-    terminal.until("cat\r\n");
+    // Only what is typed after the shell has given the terminal away is echoed.
+    terminal.type_bytes(b"sh -c 'echo begun; exec cat'\n");
+    terminal.until("begun\r\n");
     terminal.type_bytes(b"in cat\n");
     terminal.until("in cat\r\nin cat\r\n");
     terminal.type_bytes(b"\x1a");
     terminal.until("Stopped");
     terminal.until("$ ");
     terminal.type_bytes(b"fg\n");
-    terminal.until("cat\r\n");
+    terminal.until("exec cat'\r\n");
     terminal.type_bytes(b"\x03");
     terminal.until("$ ");
     terminal.type_bytes(b"exit 5\n");
