@@ -1,19 +1,12 @@
 //! `turnkeep stream`: what is visible in a world, and what becomes so.
 
-use std::time::Duration;
-
 use anyhow::Result;
-use hyper::StatusCode;
 use serde_json::Value;
 
 use super::App;
-use crate::http::{Call, EventStream, Http, Refused};
+use crate::http::{Call, EventStream, Http};
 use crate::ledger::{acting, entries, path, print_entry};
 use crate::session::{Need, Session};
-
-/// Tries to open a lost stream again, and the pause between them.
-const TRIES_MAX: u32 = 60;
-const PAUSE: Duration = Duration::from_millis(500);
 
 /// Show the stream of a world
 ///
@@ -86,10 +79,10 @@ fn show(page: &Value, app: &mut App) -> Result<()> {
 
 async fn follow(http: &Http, args: &Args, app: &mut App) -> Result<()> {
     let mut cursor = args.cursor.clone();
-    let mut events = open(http, args, cursor.as_deref()).await?;
+    let mut events = EventStream::open(http, subscription(args, cursor.as_deref())).await?;
     loop {
         let Some(event) = events.next().await? else {
-            events = reopen(http, args, cursor.as_deref()).await?;
+            events = EventStream::reopen(http, || subscription(args, cursor.as_deref())).await?;
             continue;
         };
         if event.kind == "projection" {
@@ -99,34 +92,11 @@ async fn follow(http: &Http, args: &Args, app: &mut App) -> Result<()> {
     }
 }
 
-/// Opens the stream on a connection of its own, which it keeps busy.
-async fn open(http: &Http, args: &Args, cursor: Option<&str>) -> Result<EventStream> {
-    let mut call = acting(Call::get(path(&args.world, "/subscribe")), args.person.as_deref());
-    if let Some(cursor) = cursor {
-        call = call.query("cursor", cursor);
+/// What becomes visible after a cursor.
+fn subscription(args: &Args, cursor: Option<&str>) -> Call {
+    let call = acting(Call::get(path(&args.world, "/subscribe")), args.person.as_deref());
+    match cursor {
+        Some(cursor) => call.query("cursor", cursor),
+        None => call,
     }
-    let response = Http::new(http.target().clone()).open(call).await?;
-    Ok(EventStream::new(response.into_body()))
-}
-
-async fn reopen(http: &Http, args: &Args, cursor: Option<&str>) -> Result<EventStream> {
-    let mut tries = 0;
-    loop {
-        match open(http, args, cursor).await {
-            Err(error) if tries < TRIES_MAX && may_pass(&error) => {
-                tracing::warn!(%error, "the stream was lost");
-                tries += 1;
-                tokio::time::sleep(PAUSE).await;
-            }
-            other => return other,
-        }
-    }
-}
-
-/// Whether trying again may help: nobody answered, or whoever did said "later".
-fn may_pass(error: &anyhow::Error) -> bool {
-    let refused = error.downcast_ref::<Refused>();
-    refused.is_none_or(|refused| {
-        matches!(refused.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE)
-    })
 }

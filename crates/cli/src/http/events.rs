@@ -1,14 +1,22 @@
 //! Reads a stream of server-sent events.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use bytes::BytesMut;
 use http_body_util::BodyExt;
+use hyper::StatusCode;
 use hyper::body::Incoming;
 
+use super::{Call, Http, Refused};
 use crate::failure::Failure;
 
 /// The longest event that is accepted.
 const EVENT_BYTES_MAX: usize = 16 << 20;
+/// Tries to open a lost stream again, and the pause between them: a server that restarts may have to
+/// read its log.
+const TRIES_MAX: u32 = 60;
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -33,6 +41,26 @@ impl EventStream {
         Self { body, buffer: BytesMut::new() }
     }
 
+    /// Opens the stream on a connection of its own, which it keeps busy.
+    pub(crate) async fn open(http: &Http, call: Call) -> Result<Self> {
+        Ok(Self::new(Http::new(http.target().clone()).open(call).await?.into_body()))
+    }
+
+    /// Opens a lost stream again, as often as that may help.
+    pub(crate) async fn reopen(http: &Http, call: impl Fn() -> Call) -> Result<Self> {
+        let mut tries = 0;
+        loop {
+            match Self::open(http, call()).await {
+                Err(error) if tries < TRIES_MAX && may_pass(&error) => {
+                    tracing::warn!(%error, "the stream of events was lost");
+                    tries += 1;
+                    tokio::time::sleep(PAUSE).await;
+                }
+                other => return other,
+            }
+        }
+    }
+
     /// The next event; none when the stream has ended.
     pub(crate) async fn next(&mut self) -> Result<Option<ServerEvent>> {
         loop {
@@ -52,6 +80,14 @@ impl EventStream {
             }
         }
     }
+}
+
+/// Whether trying again may help: nobody answered, or whoever did said "later".
+fn may_pass(error: &anyhow::Error) -> bool {
+    let refused = error.downcast_ref::<Refused>();
+    refused.is_none_or(|refused| {
+        matches!(refused.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE)
+    })
 }
 
 /// Takes one whole event that has data off the buffer; comments and empty events are skipped.

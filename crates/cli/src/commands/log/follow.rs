@@ -4,29 +4,22 @@
 //! nothing falls between; what was shown already is recognised by its id. A lost stream is opened
 //! again after the last event, or after that first position.
 
-use std::time::Duration;
-
 use anyhow::{Context, Result};
-use hyper::StatusCode;
 use serde_json::Value;
 use turnkeep_types::TurnId;
 
 use super::super::App;
 use super::super::show::fetch_turn;
 use super::{Args, Printer, View, page};
-use crate::http::{Call, EventStream, Http, Refused};
+use crate::http::{Call, EventStream, Http};
 use crate::render::turn::{ShownTurn, text_of};
 
 const NEWEST_TURNS: u64 = 10;
-/// Tries to open a lost stream again, and the pause between them: a server that restarts may have to
-/// read its log.
-const TRIES_MAX: u32 = 60;
-const PAUSE: Duration = Duration::from_millis(500);
 
 pub(super) async fn show(http: &mut Http, args: &Args, app: &mut App) -> Result<()> {
     let context = args.context.0.to_string();
     let mut position = end_of_feed(http).await?;
-    let mut stream = open(http, &context, &position).await?;
+    let mut stream = EventStream::open(http, events(&context, &position)).await?;
     let mut printer = Printer::new(args.oneline);
     let mut last_shown = 0;
     let newest = page(http, View::of(&app.out), &context, None, args.limit.unwrap_or(NEWEST_TURNS)).await?;
@@ -37,7 +30,7 @@ pub(super) async fn show(http: &mut Http, args: &Args, app: &mut App) -> Result<
     app.out.flush()?;
     loop {
         let Some(event) = stream.next().await? else {
-            stream = reopen(http, &context, &position).await?;
+            stream = EventStream::reopen(http, || events(&context, &position)).await?;
             continue;
         };
         if !event.id.is_empty() {
@@ -65,31 +58,7 @@ async fn end_of_feed(http: &mut Http) -> Result<String> {
     Ok(events.context("the server does not say how many events it has")?.to_string())
 }
 
-/// Opens the stream on a connection of its own, which it keeps busy.
-async fn open(http: &Http, context: &str, after: &str) -> Result<EventStream> {
-    let call = Call::get(format!("/v1/contexts/{context}/events")).query("after", after);
-    let response = Http::new(http.target().clone()).open(call).await?;
-    Ok(EventStream::new(response.into_body()))
-}
-
-async fn reopen(http: &Http, context: &str, after: &str) -> Result<EventStream> {
-    let mut tries = 0;
-    loop {
-        match open(http, context, after).await {
-            Err(error) if tries < TRIES_MAX && may_pass(&error) => {
-                tracing::warn!(%error, "the stream of events was lost");
-                tries += 1;
-                tokio::time::sleep(PAUSE).await;
-            }
-            other => return other,
-        }
-    }
-}
-
-/// Whether trying again may help: nobody answered, or whoever did said "later".
-fn may_pass(error: &anyhow::Error) -> bool {
-    let refused = error.downcast_ref::<Refused>();
-    refused.is_none_or(|refused| {
-        matches!(refused.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE)
-    })
+/// The events of a context after a position.
+fn events(context: &str, after: &str) -> Call {
+    Call::get(format!("/v1/contexts/{context}/events")).query("after", after)
 }

@@ -125,13 +125,15 @@ impl Feed {
     /// The next page, if it holds anything.
     async fn page(&self) -> Result<Option<Projection>, Fault> {
         let page = self.seat.room.read(|world| {
-            let view = world.view(self.seat.viewer());
-            projection::read(&view, UNNAMED_REQUEST, self.cursor.as_deref(), PAGE_ENTRIES_MAX)
+            let (view, cursor) = (world.view(self.seat.viewer()), self.cursor.as_deref());
+            let seen = cursor.map_or(Ok(0), |cursor| cursor::read(&view, cursor, "cursor"))?;
+            if seen == view.count() {
+                return Ok(None);
+            }
+            projection::read(&view, UNNAMED_REQUEST, cursor, PAGE_ENTRIES_MAX).map(Some)
         });
-        let page = page.map_err(|fault| at(fault, "cursor"))?;
         tokio::task::yield_now().await;
-        let entries = page.value.pointer("/stream/entries").and_then(|entries| entries.as_array());
-        Ok(entries.is_some_and(|entries| !entries.is_empty()).then_some(page))
+        page.map_err(|fault| at(fault, "cursor"))
     }
 
     /// Whether whoever opened the subscription may still read.
