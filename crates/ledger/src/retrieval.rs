@@ -14,7 +14,7 @@ use crate::entry::Entry;
 use crate::fault::{Code, Fault};
 use crate::ids::{BundleId, EntryId};
 use crate::json::Node;
-use crate::search::{Hit, Query, Scope, Texts, Window, excerpt};
+use crate::search::{Excerpts, Hit, Query, Scope, Texts, Window};
 use crate::time::WorldTime;
 use crate::tools::ToolRequest;
 use crate::view::View;
@@ -66,7 +66,8 @@ pub fn search(view: &View<'_>, request: &ToolRequest, window: &TimeWindow) -> Va
     let scope = Scope { classes: view.classes(), at: view.at() };
     let Ok(hits) = view.world.index().search(&scope, &query, &Visible(view));
     let found = hits.into_iter().filter_map(|Hit { entry, .. }| view.numbered(entry));
-    pack(request, &found.map(|entry| result(entry, excerpt(&entry.text, query.text))).collect::<Vec<_>>())
+    let excerpts = Excerpts::of(query.text);
+    pack(request, &found.map(|entry| result(entry, excerpts.range(&entry.text))).collect::<Vec<_>>())
 }
 
 /// The entries of these ids and bundles, in ledger order, each once.
@@ -81,7 +82,8 @@ pub fn get(view: &View<'_>, request: &ToolRequest, window: &TimeWindow) -> Value
     };
     let found = numbers.into_iter().filter_map(|number| view.numbered(number)).filter(wanted);
     let found = found.take(request.limit.unwrap_or(LIMIT_MAX) as usize);
-    pack(request, &found.map(|entry| result(entry, excerpt(&entry.text, ""))).collect::<Vec<_>>())
+    let excerpts = Excerpts::of("");
+    pack(request, &found.map(|entry| result(entry, excerpts.range(&entry.text))).collect::<Vec<_>>())
 }
 
 /// The visible entries that an id means; none for an id that means nothing to the view.

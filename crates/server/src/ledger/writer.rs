@@ -29,6 +29,8 @@ pub(super) const ACTOR: &str = "writer";
 const WAITING_MAX: usize = 16;
 /// One line from the writer: a bundle of the largest texts, escaped.
 const LINE_BYTES_MAX: u64 = 64 << 20;
+/// A question that is recorded whole; none that a tool takes is longer.
+const REQUEST_SHOWN_BYTES_MAX: usize = 64 << 10;
 
 /// The seat of a world's writer.
 pub(super) struct Seat {
@@ -221,6 +223,14 @@ fn writer_viewer(config: &Config) -> Viewer {
     }
 }
 
+/// A question as its line of audit shows it; of one that no tool takes, only its size.
+fn shown(request: &Value) -> Value {
+    match request.to_string().len() {
+        ..=REQUEST_SHOWN_BYTES_MAX => request.clone(),
+        bytes => json!({ "bytes": bytes }),
+    }
+}
+
 fn beat_message(world: &World, envelope: &Envelope, due: &Due) -> Value {
     let persons = world.config.writer_persons.as_ref();
     let persons = persons.map(|names| names.iter().map(ToString::to_string).collect::<Vec<_>>());
@@ -291,7 +301,7 @@ impl<'a> Tools<'a> {
         self.lines.push(self.room.line(
             self.envelope,
             "tool",
-            &json!({ "request": request, "fault": fault }),
+            &json!({ "request": shown(request), "fault": fault }),
         ));
         match answered {
             Ok(pack) => format!("{{\"type\":\"result\",\"pack\":{pack}}}"),
