@@ -7,8 +7,10 @@ use std::ops::Range;
 
 use super::fold::{Kind, fold, fold_all, kind};
 use super::index::Index;
+use super::stem::stop_number;
+use super::stops::Stops;
 use super::surroundings::View;
-use super::words::{Role, words};
+use super::words::{Role, all_words, words};
 use super::{Scope, excerpt};
 
 /// A name to look for.
@@ -107,14 +109,38 @@ impl Index {
     /// does is among them or older.
     pub fn naming(&self, scope: &Scope<'_>, name: &str, count: usize) -> Vec<u32> {
         let view = View::new(self, scope);
-        let Some(term) = rarest_word(&view, name) else { return view.newest_first().take(count).collect() };
+        let Some(term) = rarest_word(&view, name) else {
+            return newest_with_stops(&view, &stops_of(name)).take(count).collect();
+        };
         let Some(term) = term else { return Vec::new() };
-        let most = u32::try_from(count).unwrap_or(u32::MAX);
-        let mut found: Vec<u32> = view.lists(term).flat_map(|list| list.last_before(view.at, most)).collect();
-        found.sort_unstable_by(|one, other| other.cmp(one));
-        found.truncate(count);
-        found
+        view.newest_with(term, view.at).take(count).collect()
     }
+}
+
+/// The numbers of a name's words that say nothing.
+fn stops_of(name: &str) -> Vec<usize> {
+    let mut stops = Vec::new();
+    all_words(name, |word| {
+        if word.role == Role::Stop {
+            stops.extend(stop_number(word.term));
+        }
+    });
+    stops
+}
+
+/// The entries that may have all of these words, the newest first. Blocks without them are passed over.
+fn newest_with_stops<'v>(view: &'v View<'_>, stops: &'v [usize]) -> impl Iterator<Item = u32> + 'v {
+    let mut before = view.at;
+    std::iter::from_fn(move || {
+        loop {
+            let entry = view.last_before(before)?;
+            if stops.iter().all(|stop| view.index.stops.may_have(*stop, entry)) {
+                before = entry;
+                return Some(entry);
+            }
+            before = Stops::block_before(entry);
+        }
+    })
 }
 
 /// Of the words that every text with the name has, the one with the fewest entries; `Some(None)` when
@@ -131,7 +157,7 @@ fn rarest_word(view: &View<'_>, name: &str) -> Option<Option<u32>> {
     });
     certain
         .into_iter()
-        .map(|term| (term.map_or(0, |term| view.frequency(term)), term))
+        .map(|term| (term.map_or(0, |term| view.postings(term)), term))
         .min()
         .map(|(_, term)| term)
 }
