@@ -275,6 +275,10 @@ impl From<LedgerError> for ApiError {
                 let message = "the world cannot be read; `turnkeep verify` says more";
                 Self { source: Some(error.into()), ..Self::new(ErrorCode::Corrupt, message) }
             }
+            LedgerError::Unreadable(error) => {
+                let message = "this world could not be read at the start; the others are served: stop the server, let `turnkeep verify` say what is damaged, restore a backup, and start again";
+                Self { source: Some(error.into()), ..Self::new(ErrorCode::Unavailable, message) }
+            }
             LedgerError::Abandoned(why) => Self::internal(why),
         }
     }

@@ -16,6 +16,9 @@ pub(crate) enum LedgerError {
     /// The world cannot be read.
     #[error(transparent)]
     Load(#[from] LoadError),
+    /// The world could not be read when the server started.
+    #[error("the world could not be read when the server started: {0}")]
+    Unreadable(LoadError),
     /// A task of ours ended early.
     #[error("the request was abandoned: {0}")]
     Abandoned(String),
