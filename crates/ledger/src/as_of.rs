@@ -44,12 +44,12 @@ impl Point {
         }
     }
 
-    /// Whether a beat is part of the past up to here, of which `so_far` entries are known to be. A beat that
+    /// Whether a beat is part of the past up to here, when those before it wrote `so_far` entries. A beat that
     /// wrote nothing has no place among the entries: it belongs to the past of the next one.
     pub fn covers(&self, so_far: u32, beat: &Outcome) -> bool {
         match self {
             Self::Time(time, entries) => beat.clock.time <= *time && beat.position <= *entries,
-            Self::Entries(entries) => so_far < *entries && beat.position <= *entries,
+            Self::Entries(entries) => so_far < *entries,
         }
     }
 }

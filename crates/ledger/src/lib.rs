@@ -11,6 +11,7 @@ pub mod as_of;
 pub mod audience;
 pub mod beat;
 pub mod capsule;
+pub mod checkpoint;
 pub mod clock;
 pub mod config;
 pub mod cursor;

@@ -23,7 +23,7 @@ struct Shown<'a> {
 
 /// The items that the view sees and that no visible item replaces, in ledger order.
 fn live<'a>(view: &View<'a>, staged: &Staged<'a>) -> Vec<Shown<'a>> {
-    let committed = view.world.items().iter().filter_map(|row| {
+    let committed = view.world.items(view.at()).filter_map(|row| {
         Some(Shown { item: &row.item, source: view.numbered(row.entry)?, number: Some(row.entry) })
     });
     let fresh = staged.items(view).map(|(item, source)| Shown { item, source, number: None });

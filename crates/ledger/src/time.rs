@@ -12,6 +12,9 @@ use turnkeep_types::Timestamp;
 
 use crate::fault::{Code, Fault};
 
+/// The first instant that RFC 3339 can write in UTC: the beginning of the year 0.
+const EARLIEST: jiff::Timestamp = jiff::Timestamp::constant(-62_167_219_200, 0);
+
 /// An instant of a world, with its text. Two are equal and ordered by the instant alone.
 #[derive(Debug, Clone)]
 pub struct WorldTime {
@@ -26,14 +29,16 @@ impl WorldTime {
         Self::of(jiff::Timestamp::from_millisecond(ms).unwrap_or(jiff::Timestamp::MAX))
     }
 
+    /// The instant is what the text says, so that it is the same when it is read back.
     fn of(instant: jiff::Timestamp) -> Self {
-        Self { instant, text: format!("{instant:.3}").into() }
+        let text: Arc<str> = format!("{instant:.3}").into();
+        Self { instant: text.parse().unwrap_or(instant), text }
     }
 
     /// The instant of an RFC 3339 text, which is kept as it is.
     pub fn parse(text: &str) -> Option<Self> {
         let instant = (Written::of(text) == Some(Written::Instant)).then(|| text.parse().ok()).flatten()?;
-        Some(Self { instant, text: text.into() })
+        (instant >= EARLIEST).then(|| Self { instant, text: text.into() })
     }
 
     /// The instant of an RFC 3339 text, or of a local time in a zone.
@@ -53,7 +58,7 @@ impl WorldTime {
             Fault::new(Code::TimeAmbiguous, path, message)
         };
         let instant = zone.0.to_ambiguous_timestamp(local).unambiguous().map_err(ambiguous)?;
-        Ok(Self::of(instant))
+        if instant < EARLIEST { Err(format()) } else { Ok(Self::of(instant)) }
     }
 
     /// The text.
@@ -154,7 +159,7 @@ impl Zone {
     /// The zone of this name.
     pub fn named(name: &str) -> Option<Self> {
         let zone = jiff::tz::TimeZoneDatabase::bundled().get(name).ok()?;
-        Some(Self(zone))
+        zone.iana_name().is_some().then_some(Self(zone))
     }
 
     /// Its name.
@@ -178,6 +183,31 @@ mod tests {
         assert_eq!(WorldTime::at(Timestamp(1_763_197_200_000)).as_str(), "2025-11-15T09:00:00.000Z");
         let later = WorldTime::parse("2026-01-01T00:00:00+02:00").unwrap().plus_seconds(1);
         assert_eq!(later.as_str(), "2025-12-31T22:00:01.000Z");
+    }
+
+    #[test]
+    fn every_time_that_can_be_made_reads_back_the_same() {
+        let zones = ["Asia/Tokyo", "Europe/Berlin", "America/Los_Angeles", "UTC"]
+            .map(|name| Zone::named(name).unwrap());
+        let texts = [
+            "0000-01-01T00:00:00",
+            "0000-01-01T00:00:00Z",
+            "0000-01-01T00:00:00+23:59",
+            "0001-01-01T00:00:00.9999999",
+            "2026-11-15T09:00:05.1239",
+            "9999-12-31T23:59:59.999999999",
+            "9999-12-31T23:59:59Z",
+            "9999-12-30T00:00:00-23:59",
+        ];
+        for (zone, text) in zones.iter().flat_map(|zone| texts.map(|text| (zone, text))) {
+            let Ok(time) = WorldTime::parse_in(text, zone, "t") else { continue };
+            for made in [time.clone(), time.plus_seconds(1), time.plus_seconds(i64::MAX)] {
+                assert_eq!(WorldTime::parse(made.as_str()), Some(made.clone()), "{text} in {zone}: {made:?}");
+            }
+        }
+        assert!(WorldTime::parse_in("0000-01-01T00:00:00", &zones[0], "t").is_err());
+        assert!(WorldTime::parse_in("0000-01-01T00:00:00", &zones[2], "t").is_ok());
+        assert!(Zone::named("Etc/Unknown").is_none());
     }
 
     #[test]

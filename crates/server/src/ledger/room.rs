@@ -142,19 +142,13 @@ impl Room {
     /// Makes the world's contexts and records its beginning. Repeatable after a crash in between.
     pub(super) async fn found(&self, base: Option<TurnId>) -> Result<Place, LedgerError> {
         self.keeper.publish().await?;
-        let mut contexts: Vec<ContextId> = Vec::with_capacity(3);
-        for command in log::create_contexts(&self.name, base) {
-            match self.keeper.store.run(command).await? {
-                Outcome::Created(created) => contexts.push(created.context),
-                other => return Err(LedgerError::Abandoned(format!("a creation ended as {other:?}"))),
-            }
-        }
-        let contexts: [ContextId; 3] =
-            contexts.try_into().map_err(|_| LedgerError::Abandoned("a context is missing".to_owned()))?;
-        let mut place = Place::new(contexts);
-        if place.has_begun(self.keeper.store.store())? {
+        let [reality, audit, derived] = log::create_contexts(&self.name, base);
+        let audit = self.create(audit).await?;
+        if log::has_begun(self.keeper.store.store(), audit)? {
             return Err(Fault::new(Code::NameTaken, "world_id", "there is a world of this name").into());
         }
+        let derived = self.create(derived).await?;
+        let mut place = Place::new([self.create(reality).await?, audit, derived]);
         let beginning = self.read(|world| {
             let people = world.people.iter().cloned().map(Fact::Person);
             let fork = world.forked.clone().map(Fact::Forked);
@@ -172,6 +166,13 @@ impl Room {
         // A fork begins with its origin's past, which the caller has taken over already.
         place.skip(self.keeper.store.store())?;
         Ok(place)
+    }
+
+    async fn create(&self, command: Command) -> Result<ContextId, LedgerError> {
+        match self.keeper.store.run(command).await? {
+            Outcome::Created(created) => Ok(created.context),
+            other => Err(LedgerError::Abandoned(format!("a creation ended as {other:?}"))),
+        }
     }
 
     /// Makes the contexts of a new world, whose reality begins with `base`.

@@ -1,6 +1,8 @@
 //! Worlds over a store: what survives, what is answered again, what is refused, and what a writer may do.
 
+mod checkpoints;
 mod faults;
+mod load;
 mod making;
 mod writers;
 
@@ -39,7 +41,7 @@ fn options() -> Options {
 /// A server's worlds, without its sockets.
 struct House {
     store: Store,
-    worlds: Worlds,
+    worlds: Arc<Worlds>,
     clock: Arc<ManualClock>,
 }
 
@@ -49,8 +51,7 @@ impl House {
         let store = Store::open(Arc::new(disk), &options(), clock.clone()).unwrap();
         let handle = StoreHandle::new(store.clone(), Options::default().queue_commands_max);
         let worlds =
-            Worlds::open(handle, clock.clone(), (TaskTracker::new(), CancellationToken::new()), &seed())
-                .unwrap();
+            Worlds::open(handle, clock.clone(), (TaskTracker::new(), CancellationToken::new()), &seed());
         Self { store, worlds, clock }
     }
 

@@ -80,7 +80,7 @@ fn asker(shared: &Shared, caller: &Caller, arguments: &Arguments<'_>) -> Result<
         }
         Caller::Owner => {
             let world = arguments.optional_text("world")?.unwrap_or(DEFAULT_WORLD);
-            let room = shared.worlds.get(world).ok_or_else(|| no_world(world))?;
+            let room = shared.worlds.find(world)?.ok_or_else(|| no_world(world))?;
             Ok(Asker { room, who: Principal::Owner, token: None })
         }
     }

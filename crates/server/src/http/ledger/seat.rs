@@ -49,7 +49,7 @@ impl FromRequestParts<Arc<Shared>> for Seat {
         let caller = caller.ok_or_else(|| ApiError::internal("a request without a caller"))?;
         let Named(named) = Named::from_request_parts(parts, shared).await?;
         let name = named.get("world").map_or(DEFAULT_WORLD, String::as_str);
-        let room = shared.worlds.get(name).ok_or_else(|| access::no_world(name))?;
+        let room = shared.worlds.find(name)?.ok_or_else(|| access::no_world(name))?;
         let query = SeatQuery::from_query(Pairs::parse(parts.uri.query().unwrap_or_default())?)?;
         let seat = take(caller, room, &query)?;
         let taken = query.as_person.as_deref().filter(|_| seat.token.is_none());

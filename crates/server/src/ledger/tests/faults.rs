@@ -40,8 +40,7 @@ fn try_open(disk: FaultyStorage) -> Option<House> {
     let clock = Arc::new(ManualClock::new(NOW));
     let store = Store::open(Arc::new(disk), &options(), clock.clone()).ok()?;
     let handle = StoreHandle::new(store.clone(), Options::default().queue_commands_max);
-    let worlds =
-        Worlds::open(handle, clock.clone(), (TaskTracker::new(), CancellationToken::new()), &seed()).ok()?;
+    let worlds = Worlds::open(handle, clock.clone(), (TaskTracker::new(), CancellationToken::new()), &seed());
     Some(House { store, worlds, clock })
 }
 
