@@ -41,7 +41,7 @@ impl Observer for Blind {
 }
 
 /// How much the thread stands back, in the steps of `nice`.
-const STAND_BACK: i32 = 10;
+const STAND_BACK: i32 = 5;
 
 /// The thread's state.
 struct Watcher {
