@@ -111,7 +111,7 @@ pub(super) enum Source {
 
 /// Bytes of a paste that the child's terminal may hold. It has room for 4096, and keys need some of it.
 const PASTE_HELD_MAX: usize = 3 << 10;
-/// The least pause between two pieces: the kernel hands them on a moment later.
+/// The kernel hands a piece on a moment after it was written: until then it is seen nowhere.
 const PIECE_PAUSE: Duration = Duration::from_millis(1);
 /// The pause between two looks at a child that does not read.
 const PIECE_PAUSE_LAST: Duration = Duration::from_millis(20);
@@ -140,11 +140,22 @@ pub(super) struct Inbox {
     /// Everything in it came before the keys.
     paste: Option<Chunk>,
     pasted_at: Instant,
+    /// Pasted bytes that may not be seen in the child's terminal yet, and since when they are counted.
+    unseen: usize,
+    unseen_since: Instant,
 }
 
 impl Inbox {
     pub(super) fn new() -> Self {
-        Self { keys: VecDeque::new(), key_bytes: 0, paste: None, pasted_at: Instant::now() }
+        let now = Instant::now();
+        Self {
+            keys: VecDeque::new(),
+            key_bytes: 0,
+            paste: None,
+            pasted_at: now,
+            unseen: 0,
+            unseen_since: now,
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -216,10 +227,14 @@ impl Inbox {
         now: Instant,
     ) -> Option<(Source, Bytes)> {
         let chunk = self.paste.as_mut()?;
-        if now.saturating_duration_since(self.pasted_at) < PIECE_PAUSE {
+        if now.saturating_duration_since(self.unseen_since) >= PIECE_PAUSE {
+            (self.unseen, self.unseen_since) = (0, now);
+        }
+        if self.unseen >= PASTE_HELD_MAX {
             return None;
         }
-        let room = PASTE_HELD_MAX.saturating_sub(usize::try_from(held()).unwrap_or(usize::MAX));
+        let held = usize::try_from(held()).unwrap_or(usize::MAX).saturating_add(self.unseen);
+        let room = PASTE_HELD_MAX.saturating_sub(held);
         let rest = chunk.rest();
         let piece = rest.get(..room).unwrap_or(rest);
         let line_end = piece.iter().rposition(|byte| matches!(byte, b'\r' | b'\n')).map(|at| at + 1);
@@ -230,6 +245,7 @@ impl Inbox {
         }
         let taken = write(master, chunk, piece_bytes)?;
         self.pasted_at = now;
+        self.unseen += taken.len();
         if chunk.rest().is_empty() {
             self.paste = None;
         }
@@ -283,6 +299,21 @@ mod tests {
         assert_eq!(pieces(&PLAIN, 4096), [0; 0], "no room");
         assert_eq!(pieces(LINES, 0), [LINES.len()]);
         assert_eq!(pieces(LINES, 3072 - 9), [8, 6, 4]);
+    }
+
+    #[test]
+    fn pastes_of_one_moment_leave_room_together() {
+        let (_reader, writer) = std::io::pipe().unwrap();
+        let mut inbox = Inbox::new();
+        let now = long_after();
+        let mut paste = |now| {
+            inbox.paste(Bytes::from_static(&[b'x'; 1000]));
+            let taken = inbox.write_paste(writer.as_fd(), || 0, now);
+            taken.map_or(0, |(_, taken)| taken.len())
+        };
+        let lengths: Vec<usize> = (0..5).map(|_| paste(now)).collect();
+        assert_eq!(lengths, [1000, 1000, 1000, 72, 0]);
+        assert_eq!(paste(now + PIECE_PAUSE), 1000);
     }
 
     #[test]

@@ -278,19 +278,28 @@ impl Pump {
         }
     }
 
-    /// Puts what others want to say into the child's input, if the user is between two keys.
+    /// Puts what others want to say into the child's input, while the user is between two keys.
     fn queue_injections(&mut self) {
-        if self.state.inbox.is_empty() && self.state.typed.is_between_keys(Instant::now()) {
+        if self.state.answers > 0 && self.is_gap() {
             for _ in 0..std::mem::take(&mut self.state.answers) {
                 self.state.inbox.push(Source::Answer, STATUS_ANSWER);
             }
-            if let Some(content) = self.injected.take(self.state.watch.is_bracketed()) {
-                self.state.inbox.paste(content);
-            }
+            self.write_child();
         }
         if self.state.inbox.paste_due_in(Instant::now()).is_some() {
             self.write_child();
         }
+        while self.is_gap()
+            && let Some(content) = self.injected.take(self.state.watch.is_bracketed())
+        {
+            self.state.inbox.paste(content);
+            self.write_child();
+        }
+    }
+
+    /// Whether something else may be put before the next key.
+    fn is_gap(&self) -> bool {
+        self.state.inbox.is_empty() && self.state.typed.is_between_keys(Instant::now())
     }
 
     fn is_keys_turn(&self) -> bool {
@@ -319,9 +328,9 @@ impl Pump {
             return self.state.inbox.write_keys(master.as_fd());
         }
         // Keys that have overtaken a paste are not cut by the rest of it; those that wait for it are not.
-        let is_gap = self.state.inbox.has_keys() || self.state.typed.is_between_keys(now);
+        let may_go_on = self.state.inbox.has_keys() || self.state.typed.is_between_keys(now);
         let inbox = &mut self.state.inbox;
-        is_gap.then(|| inbox.write_paste(master.as_fd(), || unread(master), now)).flatten()
+        may_go_on.then(|| inbox.write_paste(master.as_fd(), || unread(master), now)).flatten()
     }
 
     /// Moves output from the child to the user, then shows it to whoever looks.
