@@ -28,6 +28,11 @@ impl Pattern {
         self.0.is_match(line)
     }
 
+    /// Where the first match ends in the line.
+    pub(crate) fn match_end(&self, line: &str) -> Option<usize> {
+        self.0.find(line).map(|found| found.end())
+    }
+
     /// The pattern as it was written.
     pub fn as_str(&self) -> &str {
         self.0.as_str()

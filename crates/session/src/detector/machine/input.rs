@@ -24,8 +24,16 @@ impl Detector {
                 self.typed.key(key);
                 self.interrupt();
             }
-            key => self.typed.key(key),
+            key => self.write(key),
         }
+    }
+
+    /// A key that changes the line.
+    fn write(&mut self, key: Key) {
+        if !self.typed.has_text() {
+            self.typed_from = self.line.offset;
+        }
+        self.typed.key(key);
     }
 
     /// Ctrl-C was typed, or SIGINT was passed on.
@@ -58,22 +66,19 @@ impl Detector {
     /// Enter: a submit, the answer to a dialog, or the submit of the next turn.
     fn enter(&mut self) {
         let typed = std::mem::take(&mut self.typed);
-        if self.asks() {
+        if self.state == super::State::Blocked {
             return;
         }
-        let is_burst = self.is_stream() && self.phase.opened_at(self.now);
-        if self.phase.takes_submit(self.shows_working()) && !is_burst {
+        let asked = self.asks();
+        if !asked && self.phase.takes_submit(self.shows_working(), self.is_stream()) {
             self.open(self.now, &typed, false);
-        } else {
-            self.queue(typed);
+        } else if !asked || self.is_stream() {
+            self.queue(typed, !asked);
         }
     }
 
-    /// Whether Enter answers a question that is no prompt.
+    /// Whether Enter answers a question of a program that reads its input as the prompt does.
     fn asks(&mut self) -> bool {
-        if self.state == super::State::Blocked {
-            return true;
-        }
         let working = self.phase.open_mut().is_some_and(|open| !open.continuing && open.feeds > 0);
         let raw = self.tty.is_some_and(|mode| !mode.canonical);
         let line_program = self.profile.prompt.as_ref().is_some_and(|prompt| prompt.tty);

@@ -22,7 +22,7 @@ pub(super) struct Line {
     /// Where the sequence began that the output is in or has just ended.
     sequence: u64,
     /// Where bracketed paste was switched on in this line.
-    paste: Option<u64>,
+    pub(super) paste: Option<u64>,
     /// The line of the main screen, and where it began, while the alternate one is shown.
     aside: Option<(Vec<u8>, u64)>,
 }
@@ -173,7 +173,7 @@ impl Detector {
         self.phase.line_feed();
         if self.is_stream() && self.phase.is_open() && self.capture.in_head() {
             self.capture.line_feed(self.line.offset, self.line.bytes(), &self.prompt);
-        } else {
+        } else if !self.took_queued() {
             self.complete_line();
         }
         self.line.clear();
@@ -186,14 +186,13 @@ impl Detector {
             return;
         }
         let text = strip(self.line.bytes());
-        if !pattern.matches(&text) {
-            return;
-        }
+        let Some(end) = pattern.match_end(&text) else { return };
         if self.phase.is_open() && self.is_stream() && self.capture.is_blank(self.line.start) {
             // Nothing came before it: no turn ends here, and the one that is open goes on behind it.
             self.capture.cut_head(self.line.offset);
         } else {
             self.prompt_seen(Signal::Line, self.line.start);
+            self.answer_behind_prompt(end);
         }
     }
 }
