@@ -115,6 +115,12 @@ impl Capture {
         self.bytes.len()
     }
 
+    /// The offset of the output at which content begins, as far as that is known.
+    pub(super) fn begins_at(&self) -> u64 {
+        let Head::Done(start) = self.head else { return self.begin };
+        self.begin.saturating_add(start as u64)
+    }
+
     /// Whether the echo is not over yet.
     pub(super) fn in_head(&self) -> bool {
         matches!(self.head, Head::Open(_))

@@ -132,7 +132,19 @@ impl Screen {
 
     /// The rows that are visible now, top first.
     pub fn rows(&self) -> Vec<Row> {
-        (0..self.size.rows).map(|row| self.read_row(row)).collect()
+        self.rows_to(self.size.cols)
+    }
+
+    /// The same, of which only the first columns are read.
+    pub fn rows_to(&self, cols: u16) -> Vec<Row> {
+        (0..self.size.rows).map(|row| self.read_row(row, cols)).collect()
+    }
+
+    /// The characters of the last column.
+    pub fn last_column(&self) -> impl Iterator<Item = char> {
+        let (screen, last) = (self.parser.screen(), self.size.cols - 1);
+        let cells = (0..self.size.rows).filter_map(move |row| screen.cell(row, last));
+        cells.filter_map(|cell| cell.contents().chars().next())
     }
 
     /// The rows that scrolled off the main screen after the `since`-th, oldest first, and whether
@@ -301,7 +313,7 @@ impl Screen {
             self.parser.screen_mut().set_scrollback(left);
             let here = left.min(usize::from(self.size.rows));
             for row in 0..here {
-                let row = self.read_row(u16::try_from(row).unwrap_or(u16::MAX));
+                let row = self.read_row(u16::try_from(row).unwrap_or(u16::MAX), self.size.cols);
                 self.scrolled.push_back(row);
             }
             left -= here;
@@ -312,12 +324,12 @@ impl Screen {
         self.scrolled.drain(..excess);
     }
 
-    fn read_row(&self, row: u16) -> Row {
+    fn read_row(&self, row: u16, cols: u16) -> Row {
         let screen = self.parser.screen();
-        let mut text = String::with_capacity(usize::from(self.size.cols));
+        let mut text = String::with_capacity(usize::from(cols));
         let mut words = Vec::with_capacity(2);
         let mut blank = true;
-        for col in 0..self.size.cols {
+        for col in 0..cols {
             self.read_cell((row, col), &mut text);
             let printed = text.ends_with(|c: char| !c.is_whitespace());
             if printed && blank && words.len() < 2 {

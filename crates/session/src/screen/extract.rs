@@ -60,18 +60,22 @@ struct Reader<'a> {
     messages: Vec<Message>,
     /// Whether the next row of a message begins a new one.
     apart: bool,
+    /// The row that ends what is hidden.
+    hidden: Option<&'a Marker>,
 }
 
 impl<'a> Reader<'a> {
     fn new(rules: &'a Compiled, quiet: Option<Colour>) -> Self {
         let block = outside(rules);
-        Self { rules, block, quiet, messages: Vec::new(), apart: true }
+        Self { rules, block, quiet, messages: Vec::new(), apart: true, hidden: None }
     }
 
     fn row(&mut self, row: &Row) {
-        let scene = Scene { quiet: self.quiet, cursor: false };
+        let scene = Scene { quiet: self.quiet, ..Scene::default() };
         let found = |marks: &'a [Marker]| marks.iter().find(|mark| mark.matches(row, scene));
-        if row.is_blank() {
+        if self.hides(row) {
+            self.apart = true;
+        } else if row.is_blank() {
             self.blank();
         } else if found(&self.rules.drop).is_some() {
             self.apart |= self.rules.message.is_empty();
@@ -89,6 +93,18 @@ impl<'a> Reader<'a> {
         } else {
             self.go_on(row);
         }
+    }
+
+    /// Whether a row is hidden, and takes note of where that begins and ends.
+    fn hides(&mut self, row: &Row) -> bool {
+        let scene = Scene::default();
+        if let Some(last) = self.hidden {
+            self.hidden = Some(last).filter(|last| !last.matches(row, scene));
+            return true;
+        }
+        let begins = self.rules.hidden.iter().find(|(first, _)| first.matches(row, scene));
+        self.hidden = begins.map(|(_, last)| last);
+        begins.is_some()
     }
 
     fn blank(&mut self) {

@@ -12,6 +12,7 @@ use super::super::render::whole_row;
 use super::super::sequence::{strip, unstripped};
 use super::super::typed::{Typed, squeezed};
 use super::Detector;
+use super::level::{QUIET, QUIET_WAIT_MAX};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -79,6 +80,31 @@ impl Detector {
             open.queued = queued;
         }
         self.look_soon();
+    }
+
+    /// The program was ready for a moment and works on a prompt that was queued. A screen may not show the
+    /// last words of the turn before yet: it is given the time in which a boundary waits for them.
+    pub(super) fn begin_hand_over(&mut self) {
+        if self.is_stream() {
+            self.complete(self.trusted(), self.line.start);
+        } else if let Some(open) = self.phase.open_mut() {
+            open.handed_over.get_or_insert(self.now);
+            self.look_soon();
+        }
+    }
+
+    /// When a turn that is handed over is told at the latest, if one is.
+    pub(super) fn hands_over_at(&mut self) -> Option<Duration> {
+        let since = self.phase.open_mut()?.handed_over?;
+        Some((self.output_at.max(since) + QUIET).min(since + QUIET_WAIT_MAX))
+    }
+
+    /// Tells the turn that is handed over, and goes on with the next.
+    pub(super) fn hand_over(&mut self) {
+        if self.phase.open_mut().is_some_and(|open| open.handed_over.is_some()) {
+            self.complete(self.trusted(), self.line.start);
+            self.phase.busy();
+        }
     }
 
     /// Splits the turn where a complete line is a prompt with a line that was typed ahead; says whether it
@@ -176,7 +202,7 @@ impl Detector {
 
     /// Where the prompt begins in a line that has gone on behind it.
     fn prompt_place(&self) -> u64 {
-        if let Some(paste) = self.line.paste {
+        if let Some(paste) = self.line.paste.filter(|paste| *paste >= self.capture.begins_at()) {
             return paste;
         }
         let (line, prompt) = (self.line.bytes(), self.prompt.as_bytes());

@@ -43,6 +43,10 @@ pub(super) struct Open {
     pub(super) escapes: u8,
     /// The lowest row that told an interruption when Esc was pressed.
     pub(super) interrupt_row: Option<usize>,
+    /// Esc was pressed in a dialog, and the program was not seen working since.
+    pub(super) rejected: bool,
+    /// When the program was seen working on the prompt that was queued behind this one.
+    pub(super) handed_over: Option<Duration>,
     incomplete: bool,
 }
 
@@ -77,6 +81,13 @@ impl Phase {
     pub(super) fn busy(&mut self) {
         if let Self::Open(open) = self {
             open.busy = true;
+        }
+    }
+
+    /// The program works on: a dialog that was left was not rejected.
+    pub(super) fn works_on(&mut self) {
+        if let Self::Open(open) = self {
+            open.rejected = false;
         }
     }
 
@@ -146,7 +157,7 @@ impl Detector {
             };
             self.capture.begin(self.line.offset, typed, self.line.bytes(), echoing);
             self.enter_state(State::Working);
-        } else if let Some(view) = &mut self.view {
+        } else if let Some(view) = self.view.as_mut().filter(|view| !by_queue || !view.is_open()) {
             view.begin();
         }
         if let Some(raw) = &mut self.raw {
@@ -229,7 +240,11 @@ impl Detector {
     fn screen_turn(&mut self, open: &Open, signal: Signal) -> Option<Turn> {
         let interrupted = self.was_interrupted(open, signal);
         let ending = if interrupted { Ending::Interrupted } else { Ending::Complete };
-        let gathered = self.view.as_mut().map(|view| view.text(ending));
+        let hands_over = open.handed_over.is_some();
+        let gathered = self
+            .view
+            .as_mut()
+            .map(|view| if hands_over { view.hand_over(ending) } else { view.text(ending) });
         let (text, incomplete) = gathered.map_or((String::new(), true), |text| (text.text, text.incomplete));
         let raw = self.raw.as_mut().map(|raw| std::mem::replace(raw, Raw::new(raw.bytes_max)));
         text.chars().any(|c| !c.is_whitespace()).then(|| Turn {
@@ -242,15 +257,15 @@ impl Detector {
             incomplete: open.incomplete || incomplete,
             signal,
             start: open.start,
-            end: self.now,
+            end: open.handed_over.unwrap_or(self.now),
         })
     }
 
     /// Ctrl-C always interrupts; Esc where it is the program's key for it and the program confirms.
     fn was_interrupted(&mut self, open: &Open, signal: Signal) -> bool {
         let Some(rule) = &self.profile.interrupt else { return open.interrupted };
-        if open.interrupted || open.escapes < rule.escapes {
-            return open.interrupted;
+        if open.interrupted || open.rejected || open.escapes < rule.escapes {
+            return open.interrupted || open.rejected;
         }
         if signal == Signal::Status {
             return self.signals.idle;
