@@ -56,6 +56,8 @@ struct Turn {
     resizes: u64,
     scrolled: u64,
     lost: bool,
+    /// Whether bytes were missed, and so perhaps the rows by which the turn's beginning is found.
+    missed: bool,
 }
 
 /// What was gathered from one of the two screens.
@@ -100,6 +102,7 @@ impl Gatherer {
             resizes: screen.resizes(),
             scrolled: screen.scrolled_total(),
             lost: false,
+            missed: false,
         });
     }
 
@@ -114,7 +117,7 @@ impl Gatherer {
     /// The bytes had a gap (the reader lagged and dropped some): the turn is incomplete.
     pub fn gap(&mut self) {
         if let Some(turn) = &mut self.turn {
-            turn.lost = true;
+            (turn.lost, turn.missed) = (true, true);
             let room = turn.room();
             turn.lost |= turn.side.push_gap(room);
         }
@@ -128,9 +131,14 @@ impl Gatherer {
 
     fn read(&self, turn: &Turn, ending: Ending) -> Gathered {
         let start = turn.side.start.unwrap_or_else(|| self.find_start(turn));
-        let rows = turn.side.rows.get(start..).unwrap_or_default();
+        let said = |from: usize| {
+            let rows = turn.side.rows.get(from..).unwrap_or_default();
+            extract::text(&self.rules, rows, self.quiet, ending)
+        };
+        let text = said(start);
         Gathered {
-            text: extract::text(&self.rules, rows, self.quiet, ending),
+            // Where the beginning is a guess, what is shown is better than nothing.
+            text: if text.is_empty() && turn.missed { said(0) } else { text },
             incomplete: turn.lost || turn.side.gaps.iter().any(|at| *at >= start),
         }
     }
