@@ -62,12 +62,14 @@ struct Reader<'a> {
     apart: bool,
     /// The row that ends what is hidden.
     hidden: Option<&'a Marker>,
+    /// Whether nothing came yet behind the user's prompt.
+    asked: bool,
 }
 
 impl<'a> Reader<'a> {
     fn new(rules: &'a Compiled, quiet: Option<Colour>) -> Self {
         let block = outside(rules);
-        Self { rules, block, quiet, messages: Vec::new(), apart: true, hidden: None }
+        Self { rules, block, quiet, messages: Vec::new(), apart: true, hidden: None, asked: false }
     }
 
     fn row(&mut self, row: &Row) {
@@ -82,10 +84,12 @@ impl<'a> Reader<'a> {
         } else if found(&self.rules.user).is_some() {
             self.quiet = Some(row.lead.foreground);
             self.leave(Block::User { shade: row.lead.background });
+            self.asked = true;
         } else if found(&self.rules.chrome).is_some() {
             self.leave(Block::Chrome);
+            self.asked = false;
         } else if let Some(mark) = found(&self.rules.message) {
-            self.apart = true;
+            (self.apart, self.asked) = (true, false);
             self.block = Block::Message { indent: mark.indent };
             let prefix = mark.pattern.find(&row.text).map_or(0, |found| found.end());
             let text = row.text.get(prefix..).unwrap_or_default().to_owned();
@@ -120,8 +124,14 @@ impl<'a> Reader<'a> {
         if matches!(self.block, Block::User { shade } if shade != row.lead.background) {
             self.leave(outside(self.rules));
         }
+        let number = self.number(row);
+        if self.block == Block::Chrome && self.asked && matches!(number, Some((1, _))) {
+            // An answer that begins with code has no room for its mark.
+            let indent = self.rules.message.first().map_or(0, |mark| mark.indent);
+            (self.apart, self.asked, self.block) = (true, false, Block::Message { indent });
+        }
         if let Block::Message { indent } = self.block {
-            let (text, number) = (self.rewritten(row), self.number(row));
+            let text = self.rewritten(row);
             self.line(Line { text, wrapped: row.wrapped, indent, number });
         }
     }

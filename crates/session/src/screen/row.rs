@@ -1,8 +1,8 @@
 //! One row of the screen as a value: its text, whether the terminal wrapped it, how it begins.
 //!
 //! Trailing blanks are not part of a row. Two rows are equal when their text is, wherever it begins:
-//! colours change while a program animates, and a list is moved to the right when its numbers grow, and
-//! such a row is still the same row.
+//! colours change and bullets blink while a program animates, a list is moved to the right when its
+//! numbers grow, and such a row is still the same row.
 
 /// A colour of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -52,7 +52,7 @@ impl Row {
 
     /// The text by which it is known again.
     pub(super) fn key(&self) -> &str {
-        self.text.trim_start()
+        self.text.trim_start_matches([' ', '●', '•'])
     }
 }
 
