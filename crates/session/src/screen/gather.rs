@@ -130,7 +130,7 @@ impl Gatherer {
     }
 
     fn read(&self, turn: &Turn, ending: Ending) -> Gathered {
-        let start = turn.side.start.unwrap_or_else(|| self.find_start(turn));
+        let start = turn.side.start.unwrap_or_else(|| self.find_start(turn, &turn.side.rows));
         let said = |from: usize| {
             let rows = turn.side.rows.get(from..).unwrap_or_default();
             extract::text(&self.rules, rows, self.quiet, ending)
@@ -147,11 +147,11 @@ impl Gatherer {
     /// it. None, and nothing is changed, when no such prompt is there.
     pub fn hand_over(&mut self, ending: Ending) -> Option<Gathered> {
         let mut turn = self.turn.take()?;
-        let start = turn.side.start.unwrap_or_else(|| self.find_start(&turn));
-        let until = self.last_prompt(&turn.side.rows).filter(|until| *until >= start);
-        let said = until.and_then(|until| Some((until, turn.side.rows.get(start..until)?)));
-        let said = said.map(|(until, rows)| (until, extract::text(&self.rules, rows, self.quiet, ending)));
-        let handed = said.filter(|(_, text)| !text.is_empty()).map(|(until, text)| {
+        let until = self.last_prompt(&turn.side.rows).unwrap_or(0);
+        let before = turn.side.rows.get(..until).unwrap_or_default();
+        let start = turn.side.start.unwrap_or_else(|| self.find_start(&turn, before));
+        let text = extract::text(&self.rules, before.get(start..).unwrap_or_default(), self.quiet, ending);
+        let handed = (!text.is_empty()).then(|| {
             let missing = turn.side.gaps.iter().any(|at| (start..until).contains(at));
             let incomplete = std::mem::take(&mut turn.lost) || missing;
             turn.side.start = Some(until);
@@ -229,8 +229,7 @@ impl Gatherer {
 
     /// Where the turn begins in rows that were painted anew: below the longest tail of the past
     /// that is found, else at the last prompt of the user.
-    fn find_start(&self, turn: &Turn) -> usize {
-        let rows = &turn.side.rows;
+    fn find_start(&self, turn: &Turn, rows: &[Row]) -> usize {
         let printed: Vec<(usize, &str)> = rows
             .iter()
             .enumerate()
