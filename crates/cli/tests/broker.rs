@@ -182,7 +182,10 @@ fn sessions_say_what_they_do_and_how_they_ended() {
     assert!(words(2).starts_with("bbbb2222 busy claude working"), "{table}");
     drop((quiet, busy));
     // The broker notices in its own time.
-    while desk.json("sessions --json").iter().any(|session| session["connected"] == true) {}
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while desk.json("sessions --json").iter().any(|session| session["connected"] == true) {
+        assert!(std::time::Instant::now() < deadline, "the broker did not notice");
+    }
     let table = desk.says("sessions");
     assert!(table.contains("ended in mid-turn"), "{table}");
 }
