@@ -169,3 +169,16 @@ fn in_tmux_the_pane_of_the_key_is_meant() {
     }
     assert_eq!(injected(&mut right), b"from the left");
 }
+
+#[test]
+fn the_end_of_the_tmux_server_is_an_error() {
+    let desk = Desk::with_broker(None);
+    let tmux = TmuxServer::start("exec sleep 600");
+    let mut command = desk.command(&["hotkey", "--on", "tmux"]);
+    let mut hotkey = Speaking::start(command.env("TMUX", format!("{},1,0", tmux.socket().display())));
+    assert_eq!(Speaking::says(&hotkey.out), "Alt+Shift+C: capture (tmux)");
+    drop(tmux);
+    assert_eq!(hotkey.code(), Some(1));
+    let said = Speaking::says(&hotkey.err);
+    assert!(said.starts_with("error: the desktop has gone: `tmux display-message` failed: "), "{said}");
+}
