@@ -204,6 +204,12 @@ fn letters(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).collect()
 }
 
+/// Whether a line is all there is of a code block's beginning or end, which hardly a screen shows.
+fn is_fence(line: &str) -> bool {
+    let line = line.trim_start();
+    line.starts_with("```") || line.starts_with("~~~")
+}
+
 /// The first part of a message whose second part says the end of it again: gemini hands over what it
 /// received, and then the pieces in which it came.
 fn undoubled(message: &str) -> Option<&str> {
@@ -220,28 +226,25 @@ fn undoubled(message: &str) -> Option<&str> {
         .map(|first| first.trim_end_matches(|c: char| c.is_whitespace() || "*`-_#>".contains(c)))
 }
 
-/// Replaces the last lines of a text by a message with the same letters and digits.
+/// Replaces the last lines of a text by a message with the same letters and digits; the language that a
+/// code block names may be shown or not.
 fn with_exact_end(text: &str, message: &str) -> Option<String> {
-    let wanted = letters(message);
     let lines: Vec<&str> = text.lines().collect();
-    if wanted.is_empty() {
-        return None;
-    }
-    let mut found = String::new();
-    for (at, line) in lines.iter().enumerate().rev() {
-        found.insert_str(0, &letters(line));
-        if found == wanted {
-            let before = lines.get(..at).unwrap_or_default().join("\n");
-            let before = before.trim_end();
-            let message = message.trim_end();
-            return Some(if before.is_empty() {
-                message.to_owned()
-            } else {
-                format!("{before}\n\n{message}")
-            });
-        }
-        if found.len() >= wanted.len() {
-            return None;
+    let at = end_that_says(&lines, message, |_| true);
+    let at = at.or_else(|| end_that_says(&lines, message, |line| !is_fence(line)))?;
+    let before = lines.get(..at).unwrap_or_default().join("\n");
+    let (before, message) = (before.trim_end(), message.trim_end());
+    Some(if before.is_empty() { message.to_owned() } else { format!("{before}\n\n{message}") })
+}
+
+/// From which line on the text says what the message says, of the lines that count.
+fn end_that_says(lines: &[&str], message: &str, counts: fn(&str) -> bool) -> Option<usize> {
+    let said: String = message.lines().filter(|line| counts(line)).map(letters).collect();
+    let mut left = Some(&*said).filter(|said| !said.is_empty())?;
+    for (at, line) in lines.iter().enumerate().rev().filter(|(_, line)| counts(line)) {
+        left = left.strip_suffix(&*letters(line))?;
+        if left.is_empty() {
+            return Some(at);
         }
     }
     None
@@ -265,6 +268,11 @@ mod tests {
         check("Done: 3", "{\"title\": \"Demo\"}", None);
         check("Done: 3", "Done: 3 Done: 3", None);
         check("not Done", "Done", None);
+        let code = "So:\n\n```python\nprint(1)\n```\n\nThat is all.";
+        check("So:\n\nprint(1)\n\nThat is all.", code, Some(code));
+        check("I look.\n\nSo:\npython\nprint(1)\nThat is all.", code, Some(&format!("I look.\n\n{code}")));
+        check("So:\n```\nprint(1)\n```\nThat is all.", code, Some(code));
+        check("So:\nperl\nprint(1)\nThat is all.", code, None);
         check("", "", None);
         check("x", "", None);
     }
