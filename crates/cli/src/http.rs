@@ -64,6 +64,13 @@ impl Call {
         call
     }
 
+    /// Changes a part of something by a JSON document.
+    pub(crate) fn patch(path: impl Into<String>, body: &Value) -> Self {
+        let mut call = Self::new(Method::PATCH, path).header("content-type", "application/json");
+        call.body = body.to_string().into();
+        call
+    }
+
     /// Takes something away.
     pub(crate) fn delete(path: impl Into<String>) -> Self {
         Self::new(Method::DELETE, path)
