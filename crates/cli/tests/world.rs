@@ -6,6 +6,7 @@ mod sandbox;
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::time::{Duration, Instant};
 
 use sandbox::{Sandbox, check};
 use serde_json::{Value, json};
@@ -248,4 +249,53 @@ fn the_line_to_paste_names_the_server_or_the_directory() {
         assert!(line(program).contains(&format!("http://{}", server.http())), "{program}");
     }
     server.terminate();
+}
+
+/// Whether a process runs; one that has ended and was not yet waited for does not.
+fn runs(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|rest| !rest.trim().is_empty() && !rest.trim().starts_with('Z'))
+}
+
+/// Waits until something holds.
+fn wait_until(what: &str, holds: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !holds() {
+        assert!(Instant::now() < end, "{what} did not come");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A writer that notes its children when it is asked, reads no more, and never answers.
+const HANGING: &str = "cmd: read -r line; sleep 1000 & echo $! $$ > asked.new; mv asked.new asked; wait";
+
+#[test]
+fn a_server_that_is_killed_leaves_no_writer_behind() {
+    let sandbox = Sandbox::new();
+    let server = sandbox.up(&[]);
+    sandbox.ok(&["world", "new", "play", "--writer", HANGING]);
+    let mut invoke = sandbox.command(&["invoke", "play", "Hello?"]).spawn().unwrap();
+    let asked = sandbox.path("asked");
+    wait_until("the writer", || asked.exists());
+    let started = std::fs::read_to_string(&asked).unwrap();
+    assert!(started.split(' ').all(runs), "{started}");
+    server.kill();
+    wait_until("the writer's end", || !started.split(' ').any(runs));
+    invoke.wait().unwrap();
+}
+
+#[test]
+fn a_stop_ends_a_writer_that_hangs_and_the_words_are_answered() {
+    let sandbox = Sandbox::new();
+    let server = sandbox.up(&[]);
+    sandbox.ok(&["world", "new", "play", "--writer", HANGING]);
+    let invoke = sandbox.command(&["invoke", "play", "Hello?"]).spawn().unwrap();
+    wait_until("the writer", || sandbox.path("asked").exists());
+    assert!(server.terminate().success());
+    let output = invoke.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("Hello?"));
+    assert!(sandbox.ok(&["stream", "play"]).contains("Hello?"));
+    let started = std::fs::read_to_string(sandbox.path("asked")).unwrap();
+    wait_until("the writer's end", || !started.split(' ').any(runs));
 }
