@@ -208,7 +208,6 @@ impl Config {
         "limits",
         "pocket_available",
         "start",
-        "forked_from",
     ];
     /// What may be changed later.
     pub const CHANGEABLE: &[&str] =
