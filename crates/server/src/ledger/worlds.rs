@@ -15,6 +15,7 @@ use turnkeep_ledger::{Code, Config, Fault, Principal, World};
 use turnkeep_types::{Clock, ContextId, Timestamp, TurnId};
 
 use super::error::LedgerError;
+use super::news::{News, Teller};
 use super::room::Room;
 use crate::handle::StoreHandle;
 
@@ -30,6 +31,7 @@ pub(super) struct Keeper {
     published: OnceCell<()>,
     ids: Mutex<Ids>,
     contexts: RwLock<HashMap<ContextId, Name>>,
+    pub(super) teller: Teller,
 }
 
 impl Keeper {
@@ -83,6 +85,7 @@ impl Worlds {
             published: OnceCell::new(),
             ids,
             contexts: RwLock::default(),
+            teller: Teller::default(),
         };
         let worlds = Self {
             rooms: RwLock::default(),
@@ -122,6 +125,11 @@ impl Worlds {
     /// Every world, by name.
     pub(crate) fn list(&self) -> Vec<Arc<Room>> {
         self.rooms.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// Word of every world that changes from now on.
+    pub(crate) fn news(&self) -> News {
+        self.keeper.teller.listen()
     }
 
     /// The server's clock.
@@ -207,6 +215,7 @@ impl Worlds {
             self.keeper.own(context, &name);
         }
         self.rooms.write().unwrap_or_else(PoisonError::into_inner).insert(name, Arc::clone(&room));
+        self.keeper.teller.tell_of(room.name());
         Ok(room)
     }
 }
