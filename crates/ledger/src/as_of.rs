@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::audience::Viewer;
 use crate::cursor;
 use crate::entry::Entry;
+use crate::fact::Outcome;
 use crate::fault::{Code, Fault};
 use crate::time::WorldTime;
 use crate::view::View;
@@ -21,14 +22,42 @@ const TEXT_BYTES_MAX: usize = 1 << 20;
 /// Entries that a difference looks at.
 const SCAN_ENTRIES_MAX: usize = 200_000;
 
+/// A point in a world's past.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Point {
+    /// A time, and how many entries there were by then.
+    Time(WorldTime, u32),
+    /// So many entries.
+    Entries(u32),
+}
+
+impl Point {
+    /// What a reader means: a time, or its cursor.
+    pub fn read(world: &World, viewer: &Viewer, as_of: &str, path: &str) -> Result<Self, Fault> {
+        match WorldTime::parse_in(as_of, &world.clock.timezone, path) {
+            Ok(time) => {
+                let entries = at_time(world, &time);
+                Ok(Self::Time(time, entries))
+            }
+            Err(fault) if fault.code != Code::TimeFormat => Err(fault),
+            Err(_) => at_cursor(world, viewer, as_of, path).map(Self::Entries),
+        }
+    }
+
+    /// Whether a beat is part of the past up to here, of which `so_far` entries are known to be. A beat that
+    /// wrote nothing has no place among the entries: it belongs to the past of the next one.
+    pub fn covers(&self, so_far: u32, beat: &Outcome) -> bool {
+        match self {
+            Self::Time(time, entries) => beat.clock.time <= *time && beat.position <= *entries,
+            Self::Entries(entries) => so_far < *entries && beat.position <= *entries,
+        }
+    }
+}
+
 /// How many entries the world had at a time, or at a reader's cursor.
 pub fn position(world: &World, viewer: &Viewer, as_of: &str, path: &str) -> Result<u32, Fault> {
-    let by_time = WorldTime::parse_in(as_of, &world.clock.timezone, path);
-    match by_time {
-        Ok(time) => Ok(at_time(world, &time)),
-        Err(fault) if fault.code != Code::TimeFormat => Err(fault),
-        Err(_) => at_cursor(world, viewer, as_of, path),
-    }
+    let (Point::Time(_, entries) | Point::Entries(entries)) = Point::read(world, viewer, as_of, path)?;
+    Ok(entries)
 }
 
 fn at_time(world: &World, time: &WorldTime) -> u32 {

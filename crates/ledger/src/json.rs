@@ -12,11 +12,16 @@ use crate::fault::{Code, Fault};
 
 /// Nesting of a document; no shape needs more than six.
 const NESTING_MAX: usize = 32;
+/// Values of a document: a parsed one takes many times its bytes, and the largest bundle has half as many.
+const VALUES_MAX: usize = 200_000;
 
 /// Parses one JSON document, strictly.
 pub fn parse(bytes: &[u8]) -> Result<Value, Fault> {
     if let Err(error) = std::str::from_utf8(bytes) {
         return Err(Fault::new(Code::TextInvalid, "", format!("the body is not UTF-8: {error}")));
+    }
+    if values_at_most(bytes) > VALUES_MAX {
+        return Err(Fault::new(Code::JsonInvalid, "", "the document holds more than 200000 values"));
     }
     let invalid = |fault: JsonFault| Fault::new(Code::JsonInvalid, "", fault.to_string());
     let value = parse_json(bytes, NESTING_MAX).map_err(invalid)?;
@@ -24,6 +29,21 @@ pub fn parse(bytes: &[u8]) -> Result<Value, Fault> {
         return Err(Fault::new(Code::TextInvalid, "", "a text holds the character NUL"));
     }
     Ok(value)
+}
+
+/// How many values a document holds at most: one, and one more for each comma and each bracket that opens.
+fn values_at_most(bytes: &[u8]) -> usize {
+    let (mut values, mut in_text, mut escaped) = (1, false, false);
+    for byte in bytes {
+        match (in_text, byte) {
+            (true, _) if escaped => escaped = false,
+            (true, b'\\') => escaped = true,
+            (_, b'"') => in_text = !in_text,
+            (false, b',' | b'[' | b'{') => values += 1,
+            _ => {}
+        }
+    }
+    values
 }
 
 fn holds_nul(value: &Value) -> bool {
@@ -131,6 +151,10 @@ mod tests {
         ] {
             assert_eq!(parse(bytes).unwrap_err().code, code, "{}", String::from_utf8_lossy(bytes));
         }
+        let many = [&b"["[..], &b"0,".repeat(VALUES_MAX), b"0]"].concat();
+        assert_eq!(parse(&many).unwrap_err().code, Code::JsonInvalid);
+        let one_text = [&b"\"\\\""[..], &b"[,{".repeat(VALUES_MAX), b"\""].concat();
+        assert!(parse(&one_text).is_ok());
         let deep = [b"[".repeat(2000), b"]".repeat(2000)].concat();
         assert_eq!(parse(&deep).unwrap_err().code, Code::JsonInvalid);
     }

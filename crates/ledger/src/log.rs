@@ -45,6 +45,14 @@ pub enum LoadError {
     NoConfiguration(Name),
 }
 
+/// A record that no turn can hold.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a record of {bytes} bytes is over the limit of {RECORD_BYTES_MAX}")]
+pub struct RecordTooLarge {
+    /// How large it would be.
+    pub bytes: usize,
+}
+
 /// The contexts of a world, and how far they were read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
@@ -87,8 +95,9 @@ pub fn create_contexts(world: &Name, base: Option<TurnId>) -> [Command; 3] {
     FAMILIES.map(|family| {
         let labels = [(WORLD_LABEL, world.as_str()), (FAMILY_LABEL, family.word())];
         let labels: Labels = labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
-        let key = Key::new(format!("turnkeep.ledger:{world}:{}", family.word()).into());
         let base = base.filter(|_| family == Family::Reality);
+        let from = base.map(|base| format!(":{base}")).unwrap_or_default();
+        let key = Key::new(format!("turnkeep.ledger:{world}:{}{from}", family.word()).into());
         Command::CreateContext(CreateContext { base, labels, key })
     })
 }
@@ -104,7 +113,8 @@ pub fn find_worlds(store: &Store) -> Vec<(Name, [ContextId; 3])> {
         if let (Some(world), Some(family)) = (world, family)
             && let Some(place) = found.entry(world).or_default().get_mut(family.index())
         {
-            *place = Some(context.id);
+            // Newest first: an older one is of a fork that was begun and given up.
+            place.get_or_insert(context.id);
         }
     }
     let whole = |(world, [a, b, c]): (Name, [Option<ContextId>; 3])| Some((world, [a?, b?, c?]));
@@ -144,17 +154,22 @@ impl Place {
         }
     }
 
-    /// One append of all of these facts, guarded by the head of reality.
-    pub fn append(&self, facts: &[Fact]) -> Option<Command> {
+    /// One append of all of these facts, guarded by the head of reality; None for none.
+    pub fn append(&self, facts: &[Fact]) -> Result<Option<Command>, RecordTooLarge> {
         let part = |(family, facts): (Family, Vec<&Fact>)| {
             let stretch = self.of(family);
             let expected_head = (family == Family::Reality).then_some(stretch.head);
-            let turns = facts.into_iter().map(turn).collect::<Option<Vec<_>>>()?;
-            Some(AppendPart { context: stretch.context, parent: None, expected_head, turns })
+            let turns = facts.into_iter().map(turn).collect::<Result<Vec<_>, _>>()?;
+            Ok(AppendPart { context: stretch.context, parent: None, expected_head, turns })
         };
         let written = record::by_family(facts).into_iter().filter(|(_, facts)| !facts.is_empty());
-        let parts = written.map(part).collect::<Option<Vec<_>>>()?;
-        (!parts.is_empty()).then_some(Command::Append(Append { parts, key: None, strict: false }))
+        let parts = written.map(part).collect::<Result<Vec<_>, _>>()?;
+        Ok((!parts.is_empty()).then_some(Command::Append(Append { parts, key: None, strict: false })))
+    }
+
+    /// Whether the world's configuration is recorded.
+    pub fn has_begun(&self, store: &Store) -> Result<bool, LoadError> {
+        Ok(store.context(self.of(Family::Audit).context)?.head.is_some())
     }
 
     /// Notes what an append of ours added.
@@ -204,10 +219,11 @@ impl Stretch {
     }
 }
 
-fn turn(fact: &Fact) -> Option<NewTurn> {
+fn turn(fact: &Fact) -> Result<NewTurn, RecordTooLarge> {
     let (declared, payload) = record::encode(fact);
-    let payload = NewBlob::from_raw(Bytes::clone(&payload), RECORD_BYTES_MAX).ok()?;
-    Some(NewTurn { declared, encoding: MSGPACK, payload, fs_root: None })
+    let payload = NewBlob::from_raw(Bytes::clone(&payload), RECORD_BYTES_MAX)
+        .map_err(|_| RecordTooLarge { bytes: payload.len() })?;
+    Ok(NewTurn { declared, encoding: MSGPACK, payload, fs_root: None })
 }
 
 /// Reads a world from the store. None if it was never completed.

@@ -14,7 +14,7 @@ use crate::entry::Entry;
 use crate::fault::{Code, Fault};
 use crate::ids::{BundleId, EntryId};
 use crate::json::Node;
-use crate::search::{Hit, Query, Scope, Texts, Window, excerpt};
+use crate::search::{Excerpts, Hit, Query, Scope, Texts, Window};
 use crate::time::WorldTime;
 use crate::tools::ToolRequest;
 use crate::view::View;
@@ -66,7 +66,8 @@ pub fn search(view: &View<'_>, request: &ToolRequest, window: &TimeWindow) -> Va
     let scope = Scope { classes: view.classes(), at: view.at() };
     let Ok(hits) = view.world.index().search(&scope, &query, &Visible(view));
     let found = hits.into_iter().filter_map(|Hit { entry, .. }| view.numbered(entry));
-    let results: Vec<_> = found.map(|entry| result(entry, excerpt(&entry.text, query.text))).collect();
+    let excerpts = Excerpts::of(query.text);
+    let results: Vec<_> = found.map(|entry| result(entry, excerpts.range(&entry.text))).collect();
     pack(request, &results, None)
 }
 
@@ -84,7 +85,8 @@ pub fn get(view: &View<'_>, request: &ToolRequest, window: &TimeWindow) -> Value
     let found = numbers.into_iter().filter_map(|number| view.numbered(number)).filter(wanted);
     let found: Vec<&Entry> = found.collect();
     let shown = found.iter().take(request.limit.unwrap_or(LIMIT_DEFAULT) as usize);
-    let results: Vec<_> = shown.map(|entry| result(entry, excerpt(&entry.text, ""))).collect();
+    let excerpts = Excerpts::of("");
+    let results: Vec<_> = shown.map(|entry| result(entry, excerpts.range(&entry.text))).collect();
     let more = (results.len() < found.len())
         .then(|| format!("the first {} of {}: a larger limit shows more", results.len(), found.len()));
     pack(request, &results, more)

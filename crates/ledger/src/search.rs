@@ -41,7 +41,7 @@ mod tests;
 use std::borrow::Cow;
 
 pub use checkpoint::CheckpointError;
-pub use excerpt::{EXCERPT_BYTES_MAX, excerpt};
+pub use excerpt::{EXCERPT_BYTES_MAX, Excerpts};
 pub use index::Index;
 pub use naming::{Mention, excerpt_naming};
 pub use rank::{NEIGHBOUR, RERANKED, RERANKED_SMALL, SESSION, SMALL};

@@ -175,6 +175,8 @@ impl Zone {
     /// The zone of this name.
     pub fn named(name: &str) -> Option<Self> {
         let zone = jiff::tz::TimeZoneDatabase::bundled().get(name).ok()?;
+        // One without a name, such as `Etc/Unknown`, is none.
+        zone.iana_name()?;
         Some(Self(zone))
     }
 
@@ -264,7 +266,9 @@ mod tests {
         ] {
             assert_eq!(parse(text).unwrap_err().code, code, "{text}");
         }
-        assert!(Zone::named("Mars/Olympus").is_none());
+        for none in ["Mars/Olympus", "Etc/Unknown", ""] {
+            assert!(Zone::named(none).is_none(), "{none}");
+        }
     }
 
     #[test]

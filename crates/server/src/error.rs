@@ -275,6 +275,7 @@ impl From<LedgerError> for ApiError {
                 let message = "the world cannot be read; `turnkeep verify` says more";
                 Self { source: Some(error.into()), ..Self::new(ErrorCode::Corrupt, message) }
             }
+            LedgerError::TooLarge(error) => Self::new(ErrorCode::TooLarge, error.to_string()),
             LedgerError::Abandoned(why) => Self::internal(why),
         }
     }

@@ -1,8 +1,9 @@
 //! Which piece of a text to show for a query: contiguous bytes, on character boundaries.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
-use super::query::{Wanted, Wish};
+use super::query::Wanted;
 use super::words::words;
 
 /// A longer text is shown in part.
@@ -15,30 +16,46 @@ struct Match {
     what: usize,
 }
 
-/// The bytes of `text` to show for a query: all of a short text; of a longer one the piece with the first
-/// phrase, or else with the most different words of the query, the earliest of several.
-pub fn excerpt(text: &str, query: &str) -> Range<usize> {
-    if text.len() <= EXCERPT_BYTES_MAX {
-        return 0..text.len();
-    }
-    let wanted = Wanted::of(query);
-    let phrase = wanted.phrases.iter().find_map(|phrase| {
-        let start = text.find(phrase)?;
-        Some(start..start + phrase.len())
-    });
-    let kernel = phrase.or_else(|| densest(&matches(text, &wanted.terms))).unwrap_or(0..0);
-    around(text, kernel)
+/// Shows the pieces of texts that fit one query.
+#[derive(Debug)]
+pub struct Excerpts<'q> {
+    phrases: Vec<&'q str>,
+    /// Each term of the query with its number.
+    terms: HashMap<String, usize>,
 }
 
-fn matches(text: &str, terms: &[Wish]) -> Vec<Match> {
-    let mut found = Vec::new();
-    words(text, |word| {
-        if let Some(what) = terms.iter().position(|wish| wish.term == word.term) {
-            found.push(Match { place: word.place.clone(), what });
+impl<'q> Excerpts<'q> {
+    /// For this query.
+    pub fn of(query: &'q str) -> Self {
+        let wanted = Wanted::of(query);
+        let terms = wanted.terms.into_iter().enumerate().map(|(number, wish)| (wish.term, number)).collect();
+        Self { phrases: wanted.phrases, terms }
+    }
+
+    /// The bytes of `text` to show: all of a short text; of a longer one the piece with the first phrase, or
+    /// else with the most different words of the query, the earliest of several.
+    pub fn range(&self, text: &str) -> Range<usize> {
+        if text.len() <= EXCERPT_BYTES_MAX {
+            return 0..text.len();
         }
-    });
-    found.sort_by_key(|found| (found.place.start, found.place.end));
-    found
+        let phrase = self.phrases.iter().find_map(|phrase| {
+            let start = text.find(phrase)?;
+            Some(start..start + phrase.len())
+        });
+        let kernel = phrase.or_else(|| densest(&self.matches(text))).unwrap_or(0..0);
+        around(text, kernel)
+    }
+
+    fn matches(&self, text: &str) -> Vec<Match> {
+        let mut found = Vec::new();
+        words(text, |word| {
+            if let Some(what) = self.terms.get(word.term) {
+                found.push(Match { place: word.place.clone(), what: *what });
+            }
+        });
+        found.sort_by_key(|found| (found.place.start, found.place.end));
+        found
+    }
 }
 
 /// The bytes from the first to the last match of the best piece.
@@ -77,6 +94,10 @@ pub(super) fn around(text: &str, kernel: Range<usize>) -> Range<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn excerpt(text: &str, query: &str) -> Range<usize> {
+        Excerpts::of(query).range(text)
+    }
 
     #[test]
     fn a_short_text_is_shown_whole() {

@@ -21,7 +21,7 @@ use super::Answer;
 use super::error::LedgerError;
 use super::in_flight::{Entry, Pass};
 use super::room::Room;
-use super::writer::{self, End};
+use super::writer::{self, Asked, End};
 
 /// How long the same request waits for itself.
 const WAIT_FOR_ITSELF: Duration = Duration::from_secs(30);
@@ -177,9 +177,10 @@ impl Room {
 
     async fn carry_out(&self, request: Request, _pass: Pass) -> Result<Answer, LedgerError> {
         self.read(|world| beat::check(world, &as_beat(&request, self.now())))?;
-        let proposed = match request.door {
+        // The lease is held until the beat is committed.
+        let asked = match request.door {
             Door::Invocation => self.ask_writer(&request.envelope).await?,
-            Door::Beat => End::Silence,
+            Door::Beat => Asked::nobody(),
         };
         for _ in 0..DECISIONS_MAX {
             let mut pen = self.pen().await;
@@ -188,7 +189,7 @@ impl Room {
                 return Ok(answer);
             }
             let decision = self.read(|world| {
-                let beat = Beat { offer: offer(world, &request, &proposed), ..as_beat(&request, self.now()) };
+                let beat = Beat { offer: offer(world, &request, &asked.end), ..as_beat(&request, self.now()) };
                 beat::decide(world, &beat, &mut self.ids())
             })?;
             match self.commit(&mut pen, decision.facts).await {

@@ -1,7 +1,7 @@
 //! Why a request of a world failed.
 
 use turnkeep_ledger::Fault;
-use turnkeep_ledger::log::LoadError;
+use turnkeep_ledger::log::{LoadError, RecordTooLarge};
 use turnkeep_store::Refusal;
 
 /// Why a request of a world failed.
@@ -16,6 +16,9 @@ pub(crate) enum LedgerError {
     /// The world cannot be read.
     #[error(transparent)]
     Load(#[from] LoadError),
+    /// It is more than a record can hold; nothing was written.
+    #[error(transparent)]
+    TooLarge(#[from] RecordTooLarge),
     /// A task of ours ended early.
     #[error("the request was abandoned: {0}")]
     Abandoned(String),

@@ -10,7 +10,7 @@ use turnkeep_ledger::fact::Fact;
 use turnkeep_ledger::ids::{Ids, Name};
 use turnkeep_ledger::log::{self, Place};
 use turnkeep_ledger::record;
-use turnkeep_ledger::{Fault, World};
+use turnkeep_ledger::{Code, Fault, World};
 use turnkeep_store::{Command, Outcome, Refusal};
 use turnkeep_types::{ContextId, Timestamp, TurnId};
 
@@ -108,7 +108,7 @@ impl Room {
             *pen.0 = Some(place);
         }
         let Some(place) = pen.0.as_mut() else { return Ok(()) };
-        let Some(command) = place.append(&facts) else { return Ok(()) };
+        let Some(command) = place.append(&facts)? else { return Ok(()) };
         match self.keeper.store.run(command).await {
             Ok(Outcome::Appended(appended)) => place.advance(&appended),
             Ok(other) => return Err(LedgerError::Abandoned(format!("an append ended as {other:?}"))),
@@ -157,6 +157,9 @@ impl Room {
         let contexts: [ContextId; 3] =
             contexts.try_into().map_err(|_| LedgerError::Abandoned("a context is missing".to_owned()))?;
         let mut place = Place::new(contexts);
+        if place.has_begun(self.keeper.store.store())? {
+            return Err(Fault::new(Code::NameTaken, "world_id", "there is a world of this name").into());
+        }
         let beginning = self.read(|world| {
             let people = world.people.iter().cloned().map(Fact::Person);
             let fork = world.forked.clone().map(Fact::Forked);
@@ -166,7 +169,7 @@ impl Room {
                 .chain(people)
                 .collect::<Vec<_>>()
         });
-        let Some(command) = place.append(&beginning) else { return Ok(place) };
+        let Some(command) = place.append(&beginning)? else { return Ok(place) };
         match self.keeper.store.run(command).await? {
             Outcome::Appended(appended) => place.advance(&appended),
             other => return Err(LedgerError::Abandoned(format!("an append ended as {other:?}"))),

@@ -1,6 +1,7 @@
 //! Worlds over a store: what survives, what is answered again, what is refused, and what a writer may do.
 
 mod faults;
+mod making;
 mod writers;
 
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use turnkeep_journal::{MemoryStorage, Storage};
+use turnkeep_ledger::as_of::Point;
 use turnkeep_ledger::config::Person;
 use turnkeep_ledger::ids::Name;
 use turnkeep_ledger::json::Node;
@@ -240,7 +242,8 @@ async fn p17_a_fork_shares_the_past_and_goes_its_own_way() {
         body = say(&room, "r-1", "one").await.unwrap().body;
         write(&room, "PLANNER", "r-2", &["CODER"], "two").await.unwrap();
         say(&room, "r-3", "three").await.unwrap();
-        let fork = house.worlds.fork(&room, Name::new("other").unwrap(), Some(2)).await.unwrap();
+        let fork =
+            house.worlds.fork(&room, Name::new("other").unwrap(), Some(&Point::Entries(2))).await.unwrap();
         assert_eq!(all(&fork), ["one", "two"]);
         assert_eq!(say(&fork, "r-1", "one").await.unwrap().body, body, "a request before the fork replays");
         say(&fork, "r-3", "another three").await.unwrap();

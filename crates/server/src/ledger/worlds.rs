@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use turnkeep_ledger::as_of::Point;
 use turnkeep_ledger::config::{Person, Profile};
 use turnkeep_ledger::fact::{Fact, Fork};
 use turnkeep_ledger::ids::{Ids, Name, TokenId};
@@ -61,10 +62,11 @@ impl Keeper {
 }
 
 /// All worlds of the server.
+#[derive(Clone)]
 pub(crate) struct Worlds {
-    rooms: RwLock<BTreeMap<Name, Arc<Room>>>,
+    rooms: Arc<RwLock<BTreeMap<Name, Arc<Room>>>>,
     /// One world is made at a time.
-    making: tokio::sync::Mutex<()>,
+    making: Arc<tokio::sync::Mutex<()>>,
     keeper: Arc<Keeper>,
 }
 
@@ -87,11 +89,7 @@ impl Worlds {
             contexts: RwLock::default(),
             teller: Teller::default(),
         };
-        let worlds = Self {
-            rooms: RwLock::default(),
-            making: tokio::sync::Mutex::default(),
-            keeper: Arc::new(keeper),
-        };
+        let worlds = Self { rooms: Arc::default(), making: Arc::default(), keeper: Arc::new(keeper) };
         for (_, contexts) in log::find_worlds(worlds.keeper.store.store()) {
             if let Some((world, place)) = log::load(worlds.keeper.store.store(), contexts)? {
                 worlds.add(world, Some(place));
@@ -177,17 +175,16 @@ impl Worlds {
         self.make(world, None).await
     }
 
-    /// Makes a world that shares the past of another, up to the last beat with at most `at` entries.
+    /// Makes a world that shares the past of another, up to the last beat that a point covers.
     pub(crate) async fn fork(
         &self,
         origin: &Room,
         world: Name,
-        at: Option<u32>,
+        point: Option<&Point>,
     ) -> Result<Arc<Room>, LedgerError> {
         let contexts = origin.contexts().await;
         let contexts = contexts.ok_or_else(|| Fault::new(Code::NotFound, "at", "nothing was written yet"))?;
-        let at = at.unwrap_or(u32::MAX);
-        let (base, past) = shared_past(&self.keeper, contexts, at)?;
+        let (base, past) = shared_past(&self.keeper, contexts, point)?;
         let mut fork = origin.read(|origin| {
             let mut config = origin.config.clone();
             config.world = world;
@@ -202,7 +199,13 @@ impl Worlds {
         self.make(fork, base).await
     }
 
+    /// Makes a world even if whoever asked for it goes away.
     async fn make(&self, world: World, base: Option<TurnId>) -> Result<Arc<Room>, LedgerError> {
+        let worlds = self.clone();
+        self.keeper.finish(async move { worlds.make_to_the_end(world, base).await }).await?
+    }
+
+    async fn make_to_the_end(&self, world: World, base: Option<TurnId>) -> Result<Arc<Room>, LedgerError> {
         let _one = self.making.lock().await;
         let name = world.config.world.clone();
         if self.get(name.as_str()).is_some() {
@@ -232,19 +235,25 @@ impl Keeper {
     }
 }
 
-/// The facts of a world's reality up to the last beat with at most `at` entries, and the turn of that beat.
+/// The facts of a world's reality up to the last beat that a point covers, and the turn of that beat.
 fn shared_past(
     keeper: &Keeper,
     contexts: [ContextId; 3],
-    at: u32,
+    point: Option<&Point>,
 ) -> Result<(Option<TurnId>, Vec<Fact>), LedgerError> {
     let mut facts = Vec::new();
     let mut kept = (None, 0);
+    let mut shared = 0;
     Place::new(contexts).reality(keeper.store.store(), |turn, fact| {
-        let fits = matches!(&fact, Fact::Outcome(outcome) if outcome.position <= at);
+        let covered = match &fact {
+            Fact::Outcome(outcome) if point.is_none_or(|point| point.covers(shared, outcome)) => {
+                Some(outcome.position)
+            }
+            _ => None,
+        };
         facts.push(fact);
-        if fits {
-            kept = (Some(turn), facts.len());
+        if let Some(position) = covered {
+            (kept, shared) = ((Some(turn), facts.len()), position);
         }
     })?;
     facts.truncate(kept.1);

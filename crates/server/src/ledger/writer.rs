@@ -15,7 +15,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
-use tokio::sync::{Mutex, MutexGuard, Semaphore};
+use tokio::sync::{Mutex, MutexGuard, Semaphore, SemaphorePermit};
 use turnkeep_ledger::config::Writer;
 use turnkeep_ledger::envelope::Envelope;
 use turnkeep_ledger::epoch::{Beginning, Due, Life, Why};
@@ -34,6 +34,8 @@ pub(super) const ACTOR: &str = "writer";
 const WAITING_MAX: usize = 16;
 /// One line from the writer: a bundle of the largest texts, escaped.
 const LINE_BYTES_MAX: u64 = 64 << 20;
+/// A question that is recorded whole; none that a tool takes is longer.
+const REQUEST_SHOWN_BYTES_MAX: usize = 64 << 10;
 
 /// Starts a guard that ends its process group when the pipe given as standard error closes, then becomes the
 /// writer. The guard keeps none of the writer's own pipes, and is no child of the writer's.
@@ -98,6 +100,21 @@ struct Process {
     _lifeline: PipeWriter,
 }
 
+/// What came of asking a writer, and the lease: until it is dropped nobody else asks, so that whoever is next
+/// finds what this one wrote.
+pub(super) struct Asked<'a> {
+    /// How its turn ended.
+    pub(super) end: End,
+    _lease: Option<(SemaphorePermit<'a>, MutexGuard<'a, Option<Process>>)>,
+}
+
+impl Asked<'_> {
+    /// Nobody was asked.
+    pub(super) fn nobody() -> Self {
+        Self { end: End::Silence, _lease: None }
+    }
+}
+
 /// How a writer's turn ended.
 pub(super) enum End {
     /// It proposes this bundle.
@@ -139,14 +156,14 @@ impl Failure {
 
 impl Room {
     /// Asks the world's writer. A writer that fails adds nothing; only storage faults are errors.
-    pub(super) async fn ask_writer(&self, envelope: &Envelope) -> Result<End, LedgerError> {
+    pub(super) async fn ask_writer(&self, envelope: &Envelope) -> Result<Asked<'_>, LedgerError> {
         if self.read(Charge::of).is_none() {
-            return Ok(End::Silence);
+            return Ok(Asked::nobody());
         }
-        let _place = self.seat.places.try_acquire().map_err(|_| too_many())?;
+        let place = self.seat.places.try_acquire().map_err(|_| too_many())?;
         let mut process = self.seat.process.lock().await;
         // It may have changed while others were asked.
-        let Some(charge) = self.read(Charge::of) else { return Ok(End::Silence) };
+        let Some(charge) = self.read(Charge::of) else { return Ok(Asked::nobody()) };
         let mut tools = Tools::new(self, envelope, charge);
         let end = match self.begin(&mut process, envelope, &tools.charge).await? {
             Ok(due) => self.talk(&mut process, &due, envelope, &mut tools).await,
@@ -163,7 +180,7 @@ impl Room {
         if !lines.is_empty() {
             self.commit(&mut self.pen().await, lines).await?;
         }
-        Ok(end)
+        Ok(Asked { end, _lease: Some((place, process)) })
     }
 
     /// Tells the beat and hears the writer out, within its time and while the server goes on.
@@ -249,6 +266,14 @@ fn too_many() -> Fault {
     )
 }
 
+/// A question as its line of audit shows it; of one that no tool takes, only its size.
+fn shown(request: &Value) -> Value {
+    match request.to_string().len() {
+        ..=REQUEST_SHOWN_BYTES_MAX => request.clone(),
+        bytes => json!({ "bytes": bytes }),
+    }
+}
+
 fn beat_message(world: &World, envelope: &Envelope, charge: &Charge, due: &Due) -> Value {
     let persons = charge.persons.as_ref();
     let persons = persons.map(|names| names.iter().map(ToString::to_string).collect::<Vec<_>>());
@@ -319,7 +344,7 @@ impl<'a> Tools<'a> {
         self.lines.push(self.room.line(
             self.envelope,
             "tool",
-            &json!({ "request": request, "fault": fault }),
+            &json!({ "request": shown(request), "fault": fault }),
         ));
         match answered {
             Ok(pack) => format!("{{\"type\":\"result\",\"pack\":{pack}}}"),

@@ -33,7 +33,7 @@ pub(crate) async fn invoke(
     seat: Seat,
     body: Json,
 ) -> Result<Response, ApiError> {
-    Ok(respond(seat.room.invoke(&seat.who, body.0).await?))
+    Ok(respond(seat.room.invoke(&seat.who, body.document).await?))
 }
 
 /// Takes an envelope for the world `default`.
@@ -50,7 +50,7 @@ pub(crate) async fn invoke_default(
     seat: Seat,
     body: Json,
 ) -> Result<Response, ApiError> {
-    Ok(respond(seat.room.invoke(&seat.who, body.0).await?))
+    Ok(respond(seat.room.invoke(&seat.who, body.document).await?))
 }
 
 /// Takes an envelope with its own bundle; no writer is asked.

@@ -33,7 +33,7 @@ pub(crate) async fn ask(
     body: body::Json,
 ) -> Result<Json<Value>, ApiError> {
     let asker = Asker { room: seat.room, who: seat.who, token: seat.token };
-    asker.ask(&shared, body.0).await.map(Json)
+    asker.ask(&shared, body.document).await.map(Json)
 }
 
 /// What there is to read about a person, with the reader's eyes.

@@ -7,11 +7,12 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
+use turnkeep_ledger::as_of::Point;
 use turnkeep_ledger::config::Person;
 use turnkeep_ledger::fact::{ClockState, Fact, TimeDeclaration};
 use turnkeep_ledger::ids::Name;
 use turnkeep_ledger::time::WorldTime;
-use turnkeep_ledger::{Code, Config, Fault, Viewer, World, as_of};
+use turnkeep_ledger::{Code, Config, Fault, Viewer, World};
 use turnkeep_wire::json as wire;
 
 use super::super::extract::Query;
@@ -104,14 +105,10 @@ pub(crate) async fn fork(
     let name = Name::new(given.text()?)
         .ok_or_else(|| given.fault("must be 1 to 64 letters, digits, `_`, `.` or `-`"))?;
     let at = root.optional("at")?.map(|node| node.text()).transpose()?;
-    let at = at.map(|at| seat.room.read(|world| point(world, at))).transpose()?;
-    let room = shared.worlds.fork(&seat.room, name, at).await?;
+    let point = |at| seat.room.read(|world| Point::read(world, &Viewer::operator(), at, "at"));
+    let at = at.map(point).transpose()?;
+    let room = shared.worlds.fork(&seat.room, name, at.as_ref()).await?;
     Ok((StatusCode::CREATED, Json(shape(&room))))
-}
-
-fn point(world: &World, at: &str) -> Result<u32, Fault> {
-    let position = as_of::position(world, &Viewer::operator(), at, "at")?;
-    Ok(position)
 }
 
 /// A world as its owner sees it.

@@ -363,3 +363,22 @@ async fn n27_a_rejection_s_reason_is_in_no_entry_stream_or_prompt() {
         assert!(all(&room).iter().all(|text| !text.contains(word)));
     }
 }
+
+#[tokio::test]
+async fn beats_that_wait_for_the_writer_find_what_the_one_before_wrote() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("found");
+    let house = House::open(MemoryStorage::new());
+    let keep = format!(r#"printf '%s\n' "$pack" >> {}"#, file.display());
+    let room = attached(&house, &answering(&format!("{}; {keep}; {PROPOSE}", ask(1))), json!({})).await;
+    let asked = (0..6).map(|number| {
+        let room = Arc::clone(&room);
+        tokio::spawn(async move { say(&room, &format!("r-{number}"), "I knock.").await.unwrap() })
+    });
+    for task in asked.collect::<Vec<_>>() {
+        task.await.unwrap();
+    }
+    let found = sent_to(&file).iter().map(|line| line["pack"]["results"].as_array().unwrap().len()).collect::<Vec<_>>();
+    assert_eq!(found, [0, 2, 4, 6, 8, 10], "a knock and its answer more each time");
+    assert_eq!(all(&room).len(), 12);
+}

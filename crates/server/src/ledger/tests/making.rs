@@ -1,0 +1,98 @@
+//! How worlds begin: made, forked, and made again after a maker that gave up.
+
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use turnkeep_ledger::fact::{AuditLine, Fact};
+use turnkeep_ledger::log;
+use turnkeep_types::TurnId;
+
+use super::*;
+use turnkeep_ledger::config::Profile;
+
+fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+#[tokio::test]
+async fn a_world_whose_maker_goes_away_is_made_all_the_same() {
+    let disk = MemoryStorage::new();
+    {
+        let house = House::open(disk.clone());
+        let config = Config::new(name("w"), Profile::Workspace, WorldTime::at(NOW));
+        let mut making = Box::pin(house.worlds.create(config.clone(), Vec::new()));
+        assert!(making.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        drop(making);
+        let made = async {
+            while house.worlds.get("w").is_none() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), made).await.unwrap();
+        let again = house.worlds.create(config, Vec::new()).await;
+        assert_eq!(code(again.err().unwrap()), Code::NameTaken);
+    }
+    let house = House::open(disk);
+    is_sound(&house, &house.worlds.get("w").unwrap()).await;
+}
+
+#[tokio::test]
+async fn p17_a_fork_leaves_out_a_beat_without_entries_behind_its_point() {
+    let house = House::open(MemoryStorage::new());
+    let room = house.world(json!({ "world_id": "story", "registry": "OPEN" })).await;
+    say(&room, "r-1", "one").await.unwrap();
+    let time = room.read(|world| world.clock.time.clone());
+    let mut later = envelope("r-2", "");
+    later["operator"]["declared_overrides"] =
+        json!({ "time": { "declared_world_time": "2030-01-01T00:00:00Z" } });
+    room.invoke(&Principal::Owner, later).await.unwrap();
+    for (fork, point) in [
+        ("by-time", room.read(|world| Point::read(world, &Viewer::operator(), time.as_str(), "at")).unwrap()),
+        ("by-entries", Point::Entries(1)),
+    ] {
+        let fork = house.worlds.fork(&room, name(fork), Some(&point)).await.unwrap();
+        assert_eq!(all(&fork), ["one"]);
+        assert_eq!(fork.read(|world| world.clock.time.clone()), time, "{point:?}");
+        assert!(fork.read(|world| world.outcome("r-2").is_none()), "{point:?}");
+    }
+    let now = house.worlds.fork(&room, name("now"), None).await.unwrap();
+    assert!(now.read(|world| world.outcome("r-2").is_some()));
+}
+
+#[tokio::test]
+async fn a_fork_that_was_begun_elsewhere_and_never_finished_does_not_stop_another() {
+    let disk = MemoryStorage::new();
+    {
+        let house = House::open(disk.clone());
+        let room = house.payments().await;
+        say(&room, "r-1", "one").await.unwrap();
+        for command in log::create_contexts(&name("other"), TurnId::new(1)) {
+            house.store.run(command).unwrap();
+        }
+        let fork = house.worlds.fork(&room, name("other"), None).await.unwrap();
+        assert_eq!(all(&fork), ["one"]);
+    }
+    let house = House::open(disk);
+    let fork = house.worlds.get("other").unwrap();
+    assert_eq!(all(&fork), ["one"]);
+    is_sound(&house, &fork).await;
+}
+
+#[tokio::test]
+async fn what_no_record_can_hold_is_refused_and_not_dropped() {
+    let house = House::open(MemoryStorage::new());
+    let room = house.payments().await;
+    let line = AuditLine {
+        at: NOW,
+        principal: "owner".to_owned(),
+        what: "test".to_owned(),
+        request: None,
+        details: "x".repeat(17 << 20),
+    };
+    let refused = room.record(vec![Fact::Line(line)]).await;
+    assert!(matches!(refused, Err(LedgerError::TooLarge(_))), "{refused:?}");
+    let many: Vec<_> = (0..10_001).map(|n| format!("P{n}")).collect();
+    let body = json!({ "writer_persons": many });
+    let refused = room.read(|world| world.config.changed(&Node::root(&body, Code::ConfigInvalid)));
+    assert_eq!(refused.unwrap_err().path, "writer_persons");
+}
