@@ -66,7 +66,7 @@ fn read_document(value: &Value, world: &World) {
     assert_eq!(again.as_ref(), Ok(&form), "a canonical form is not its own");
     drop(ToolRequest::parse(value));
     drop(Config::from_json(&Node::root(value, Code::ConfigInvalid), WorldTime::at(NOW)));
-    if let Ok(envelope) = Envelope::parse(value, &world.config, &world.people) {
+    if let Ok(envelope) = Envelope::parse(value) {
         drop(envelope.declared_instant(&Zone::utc()));
         drop(beat(world, value, None));
     }
@@ -75,7 +75,7 @@ fn read_document(value: &Value, world: &World) {
 
 /// A beat of the owner, with a bundle that may be anything.
 fn beat(world: &World, envelope: &Value, bundle: Option<&Value>) -> Result<Decision, Fault> {
-    let parsed = Envelope::parse(envelope, &world.config, &world.people)?;
+    let parsed = Envelope::parse(envelope)?;
     let principal = Principal::Owner;
     let offer = bundle.map(|bundle| Offer {
         bundle,

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use turnkeep_store::{
     Append, AppendPart, Appended, Command, CreateContext, Key, Labels, NewBlob, NewTurn, ReadError, Store,
 };
-use turnkeep_types::{ContextId, TurnId};
+use turnkeep_types::{BlobHash, ContextId, TurnId};
 
 use crate::fact::{Fact, Family};
 use crate::ids::Name;
@@ -133,6 +133,19 @@ pub fn find_worlds(store: &Store) -> Vec<(Name, [ContextId; 3])> {
     }
     let whole = |(world, [a, b, c]): (Name, [Option<ContextId>; 3])| Some((world, [a?, b?, c?]));
     found.into_iter().filter_map(whole).collect()
+}
+
+/// The context in which a record that this context shows was written, if one of its turns holds this blob.
+pub fn written_in(store: &Store, context: ContextId, blob: BlobHash) -> Result<Option<ContextId>, ReadError> {
+    let mut from = 0;
+    loop {
+        let turns = store.range(context, from, PAGE_TURNS)?;
+        if let Some(found) = turns.iter().find(|turn| turn.hash == blob) {
+            return Ok(Some(found.context));
+        }
+        let Some(last) = turns.last() else { return Ok(None) };
+        from = last.depth + 1;
+    }
 }
 
 impl Place {

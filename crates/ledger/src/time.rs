@@ -35,30 +35,31 @@ impl WorldTime {
         Self { instant: text.parse().unwrap_or(instant), text }
     }
 
+    /// Whether a text is a time: RFC 3339, or a local one, whatever its zone makes of it.
+    pub fn is_time(text: &str) -> bool {
+        Reading::of(text).is_some()
+    }
+
     /// The instant of an RFC 3339 text, which is kept as it is.
     pub fn parse(text: &str) -> Option<Self> {
-        let instant = (Written::of(text) == Some(Written::Instant)).then(|| text.parse().ok()).flatten()?;
-        (instant >= EARLIEST).then(|| Self { instant, text: text.into() })
+        match Reading::of(text)? {
+            Reading::Instant(instant) => Some(Self { instant, text: text.into() }),
+            Reading::Local(_) => None,
+        }
     }
 
     /// The instant of an RFC 3339 text, or of a local time in a zone.
     pub fn parse_in(text: &str, zone: &Zone, path: &str) -> Result<Self, Fault> {
-        if let Some(time) = Self::parse(text) {
-            return Ok(time);
-        }
-        let format = || {
-            let message = "must be a time such as 2026-11-15T09:00:00Z or, local, 2026-11-15T09:00:00";
-            Fault::new(Code::TimeFormat, path, message)
+        let local = match Reading::of(text).ok_or_else(|| no_time(path))? {
+            Reading::Instant(instant) => return Ok(Self { instant, text: text.into() }),
+            Reading::Local(local) => local,
         };
-        let local =
-            (Written::of(text) == Some(Written::Local)).then(|| text.parse::<DateTime>().ok()).flatten();
-        let local = local.ok_or_else(format)?;
         let ambiguous = |_| {
             let message = format!("{text} does not exist or exists twice in {zone}: give an offset");
             Fault::new(Code::TimeAmbiguous, path, message)
         };
         let instant = zone.0.to_ambiguous_timestamp(local).unambiguous().map_err(ambiguous)?;
-        if instant < EARLIEST { Err(format()) } else { Ok(Self::of(instant)) }
+        if instant < EARLIEST { Err(no_time(path)) } else { Ok(Self::of(instant)) }
     }
 
     /// The text.
@@ -84,20 +85,40 @@ impl WorldTime {
     }
 }
 
+/// The complaint about a text that is no time.
+pub(crate) fn no_time(path: impl Into<String>) -> Fault {
+    let message = "must be a time such as 2026-11-15T09:00:00Z or, local, 2026-11-15T09:00:00";
+    Fault::new(Code::TimeFormat, path, message)
+}
+
+/// What a text says, before a zone is asked.
+enum Reading {
+    Instant(jiff::Timestamp),
+    Local(DateTime),
+}
+
+impl Reading {
+    fn of(text: &str) -> Option<Self> {
+        match Written::of(text)? {
+            Written::Instant => text.parse().ok().filter(|instant| *instant >= EARLIEST).map(Self::Instant),
+            Written::Local => text.parse().ok().map(Self::Local),
+        }
+    }
+}
+
 /// What a text is written as. The parser takes more than RFC 3339 has, such as `20261115T090000Z`; what is
 /// kept and shown as it was given is held to the letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Written {
     /// A date and a time with an offset.
     Instant,
-    /// A date, perhaps with a time, without one.
+    /// A date and a time without one. A date alone is no time: one that lost its hours would move a clock.
     Local,
 }
 
 impl Written {
     fn of(text: &str) -> Option<Self> {
-        let rest = digits(text, "0000-00-00")?;
-        let Some(rest) = rest.strip_prefix(['T', 't']) else { return rest.is_empty().then_some(Self::Local) };
+        let rest = digits(text, "0000-00-00")?.strip_prefix(['T', 't'])?;
         let rest = digits(rest, "00:00")?;
         let Some(rest) = digits(rest, ":00") else { return rest.is_empty().then_some(Self::Local) };
         let fraction = |rest: &str| rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -159,7 +180,9 @@ impl Zone {
     /// The zone of this name.
     pub fn named(name: &str) -> Option<Self> {
         let zone = jiff::tz::TimeZoneDatabase::bundled().get(name).ok()?;
-        zone.iana_name().is_some().then_some(Self(zone))
+        // One without a name, such as `Etc/Unknown`, is none.
+        zone.iana_name()?;
+        Some(Self(zone))
     }
 
     /// Its name.
@@ -244,11 +267,12 @@ mod tests {
             "2026-11-15T09:00:00Z ",
             "2026-11-1５T09:00:00Z",
             "2026-W46-7",
+            "2026-11-15",
         ] {
             assert_eq!(WorldTime::parse(text), None, "{text}");
             assert_eq!(WorldTime::parse_in(text, &berlin, "t").unwrap_err().code, Code::TimeFormat, "{text}");
         }
-        for text in ["2026-11-15", "2026-11-15T00:00", "2026-11-15T00:00:00", "2026-11-15T00:00:00.000"] {
+        for text in ["2026-11-15T00:00", "2026-11-15T00:00:00", "2026-11-15T00:00:00.000"] {
             let time = WorldTime::parse_in(text, &berlin, "t").unwrap();
             assert_eq!(time.as_str(), "2026-11-14T23:00:00.000Z", "{text}");
         }
@@ -272,7 +296,9 @@ mod tests {
         ] {
             assert_eq!(parse(text).unwrap_err().code, code, "{text}");
         }
-        assert!(Zone::named("Mars/Olympus").is_none());
+        for none in ["Mars/Olympus", "Etc/Unknown", ""] {
+            assert!(Zone::named(none).is_none(), "{none}");
+        }
     }
 
     #[test]

@@ -207,6 +207,11 @@ impl World {
         &self.entries
     }
 
+    /// An entry, whoever may see it: for the audit, never for an answer to a reader.
+    pub fn any_entry(&self, id: EntryId) -> Option<&Entry> {
+        self.entry(self.number_of(id)?)
+    }
+
     /// The tokens that count, in no order.
     pub fn tokens(&self) -> impl Iterator<Item = &Token> {
         self.tokens.values()

@@ -239,7 +239,7 @@ fn answer_to(world: &World, who: &Principal, bundle: &Value, expected: &str) -> 
         "request_id": "r-new", "invoker": {"invoker_id": "test", "invoker_role": "INVOKER"},
         "operator": {"operator_id": "GEORGE", "input_text": ""}, "mode": {"kind": "BEAT"},
     });
-    let envelope = Envelope::parse(&envelope, &world.config, &world.people).unwrap();
+    let envelope = Envelope::parse(&envelope).unwrap();
     let offer = Offer {
         bundle,
         actor: Actor::AnyName,

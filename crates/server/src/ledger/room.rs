@@ -16,6 +16,7 @@ use turnkeep_types::{ContextId, Timestamp, TurnId};
 
 use super::error::LedgerError;
 use super::in_flight::InFlight;
+use super::news::Teller;
 use super::worlds::Keeper;
 use super::writer::Seat;
 
@@ -122,6 +123,7 @@ impl Room {
     }
 
     fn take_over(&self, facts: Vec<Fact>) {
+        let is_news = Teller::is_news(&facts);
         let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);
         for fact in facts {
             world.apply(fact);
@@ -129,6 +131,9 @@ impl Room {
         let position = world.position();
         drop(world);
         self.changed.send_replace(position);
+        if is_news {
+            self.keeper.teller.tell_of(&self.name);
+        }
     }
 
     /// Somebody else wrote to the world's contexts: reads what is there.

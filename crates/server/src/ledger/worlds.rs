@@ -22,6 +22,7 @@ use turnkeep_store::Store;
 use turnkeep_types::{Clock, ContextId, Timestamp, TurnId};
 
 use super::error::LedgerError;
+use super::news::{News, Teller};
 use super::room::Room;
 use crate::handle::StoreHandle;
 
@@ -37,6 +38,7 @@ pub(super) struct Keeper {
     published: OnceCell<()>,
     ids: Mutex<Ids>,
     contexts: RwLock<HashMap<ContextId, Name>>,
+    pub(super) teller: Teller,
 }
 
 impl Keeper {
@@ -98,6 +100,7 @@ impl Worlds {
             published: OnceCell::new(),
             ids,
             contexts: RwLock::default(),
+            teller: Teller::default(),
         };
         let mut worlds = Self {
             rooms: RwLock::default(),
@@ -180,6 +183,11 @@ impl Worlds {
     /// Every world that can be read, by name.
     pub(crate) fn list(&self) -> Vec<Arc<Room>> {
         self.rooms.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// Word of every world that changes from now on.
+    pub(crate) fn news(&self) -> News {
+        self.keeper.teller.listen()
     }
 
     /// The server's clock.
@@ -270,6 +278,7 @@ impl Worlds {
             self.keeper.own(context, &name);
         }
         self.rooms.write().unwrap_or_else(PoisonError::into_inner).insert(name, Arc::clone(&room));
+        self.keeper.teller.tell_of(room.name());
         Ok(room)
     }
 }

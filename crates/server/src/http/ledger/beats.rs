@@ -104,7 +104,7 @@ fn brought(body: &mut Json) -> Result<Brought, Fault> {
         return Err(Fault::new(Code::UnknownField, path, message));
     }
     root.field("envelope")?;
-    root.field("bundle")?;
+    root.field("bundle")?.fields()?;
     let expected_cursor = root.optional("expected_cursor")?.map(|node| node.text().map(str::to_owned));
     let expected_cursor = expected_cursor.transpose()?;
     Ok(Brought { envelope: body.take("envelope"), bundle: body.take("bundle"), expected_cursor })

@@ -63,6 +63,30 @@ async fn p03_a_crash_at_every_write_point_and_a_retry_leave_exactly_one_bundle_e
 }
 
 #[tokio::test]
+async fn p04_a_crash_after_the_commit_and_before_the_answer_is_answered_by_the_retry() {
+    let disk = MemoryStorage::new();
+    let house = House::open(disk.clone());
+    let room = house.payments().await;
+    let mut committed = room.changed();
+    let asked = {
+        let room = Arc::clone(&room);
+        tokio::spawn(async move { write(&room, "PLANNER", "r-1", &["CODER"], "psst").await })
+    };
+    committed.wait_for(|position| *position == 1).await.unwrap();
+    // Whoever asked is gone, and so is the server: nobody was told.
+    asked.abort();
+    drop((room, house));
+    let house = House::open(disk);
+    let room = house.worlds.get("payments").unwrap();
+    let answer = write(&room, "PLANNER", "r-1", &["CODER"], "psst").await.unwrap();
+    assert!(answer.replayed);
+    assert_eq!(all(&room), ["psst"]);
+    let again = write(&room, "PLANNER", "r-1", &["CODER"], "psst").await.unwrap();
+    assert_eq!(again.body, answer.body);
+    is_sound(&house, &room).await;
+}
+
+#[tokio::test]
 async fn a_full_disk_is_told_as_such_and_the_next_try_works() {
     at_every_operation(&[DiskFault::NoSpace], async |_, at, disk| {
         let Some(house) = try_open(disk) else { return };

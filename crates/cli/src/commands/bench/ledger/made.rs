@@ -64,12 +64,11 @@ pub(super) fn write(team: &TeamWorld, store: &Store) -> Result<([ContextId; 3], 
 }
 
 fn append(store: &Store, place: &mut Place, facts: &[Fact]) -> Result<()> {
-    let command = place.append(facts).context("facts that cannot be recorded")?;
+    let command = place.append(facts)?.context("nothing to append")?;
     match store.run(command)? {
         Outcome::Appended(appended) => place.advance(&appended),
         other => bail!("an unexpected outcome: {other:?}"),
     }
-    ensure!(!facts.is_empty(), "nothing to append");
     Ok(())
 }
 
