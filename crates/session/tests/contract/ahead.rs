@@ -135,11 +135,10 @@ fn input_that_a_running_program_echoes_at_once_is_excluded_and_its_question_stay
 #[test]
 fn more_lines_than_are_remembered_make_no_turn_up() {
     let lines: Vec<String> = (0..200).map(|n| format!("echo {n}")).collect();
-    let mut printed = String::new();
-    for (n, line) in lines.iter().enumerate() {
-        printed += &format!("{line}\r\n{OFF}{n}\r\n{ON}P$ ");
-    }
-    let found = contents(&bash().keys(&(lines.join("\r") + "\r")).print(&printed).rest(), &preset("bash"));
+    let numbered = lines.iter().enumerate();
+    let printed: Vec<String> = numbered.map(|(n, line)| format!("{line}\r\n{OFF}{n}\r\n{ON}P$ ")).collect();
+    let found =
+        contents(&bash().keys(&(lines.join("\r") + "\r")).print(&printed.concat()).rest(), &preset("bash"));
     assert_eq!(found[..3], [0, 1, 2].map(|n| format!("{OFF}{n}\r\n")));
     assert!(found.last().unwrap().ends_with("199\r\n") && found.len() <= 200, "{}", found.len());
 }
