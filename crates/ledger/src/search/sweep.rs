@@ -20,10 +20,11 @@ use super::postings::Cursor;
 use super::rank::{Best, NEIGHBOUR};
 use super::scoring::{Scoring, Slot};
 
-/// Entries that are worked on at a time, so that their slots stay near the processor.
-const WINDOW: u32 = 1 << 12;
+/// Entries that are worked on at a time, so that their slots stay near the processor. Tests have small
+/// worlds, and edges of windows in them all the same.
+const WINDOW: u32 = if cfg!(test) { 1 << 7 } else { 1 << 12 };
 
-/// So many entries with the rarest term are looked at first, for a floor to begin with.
+/// So many entries with the rarest terms are looked at first, for a floor to begin with.
 const FIRST_LOOKS: usize = 256;
 
 /// Bounds are compared with some room for rounding.
@@ -99,14 +100,17 @@ impl<'a> Sweep<'a> {
         start..end
     }
 
-    /// A score that enough of the newest entries with the rarest term reach; 0 when there are fewer.
+    /// A score that enough of the newest entries with the rarest terms reach; 0 when there are fewer.
     fn first_floor(&self) -> f32 {
         let (view, range) = (self.scoring.view, self.filter.range(self.scoring.view));
-        let Some(rarest) = self.scoring.terms.first() else { return 0.0 };
-        let newest = view.newest_with(rarest.number, range.end);
-        let inside = newest.take_while(|entry| *entry >= range.start).take(FIRST_LOOKS);
-        let mut entries: Vec<u32> = inside.filter(|entry| self.filter.passes(view, *entry)).collect();
-        entries.reverse();
+        let mut entries: Vec<u32> = Vec::with_capacity(FIRST_LOOKS);
+        for term in self.scoring.terms {
+            let newest = view.newest_with(term.number, range.end);
+            let inside = newest.take_while(|entry| *entry >= range.start).take(FIRST_LOOKS - entries.len());
+            entries.extend(inside.filter(|entry| self.filter.passes(view, *entry)));
+        }
+        entries.sort_unstable();
+        entries.dedup();
         let mut best = Best::new(self.best.count());
         for (entry, slot) in entries.iter().zip(self.scoring.slots(&entries)) {
             best.offer(Hit { entry: *entry, score: slot.score });
