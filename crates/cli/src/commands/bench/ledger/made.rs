@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, bail};
 use turnkeep_journal::FileStorage;
 use turnkeep_ledger::config::{Config, Person, Profile};
 use turnkeep_ledger::entry::{Author, AuthorClass, Channel, Entry};
