@@ -128,7 +128,9 @@ fn put_list(out: &mut Vec<u8>, list: &List) {
 
 fn put_row(out: &mut Vec<u8>, row: &[u64]) {
     put(out, row.len());
-    row.iter().for_each(|bits| out.extend_from_slice(&bits.to_le_bytes()));
+    for bits in row {
+        out.extend_from_slice(&bits.to_le_bytes());
+    }
 }
 
 /// What lies before the hash, if the hash is right and the rest is ours.

@@ -86,7 +86,9 @@ pub(super) fn with_phrases<T: Texts + ?Sized>(
     };
     match narrowest(view, phrases) {
         None => {
-            view.newest_first(range.end).take_while(|entry| *entry >= range.start).try_for_each(&mut check)?
+            view.newest_first(range.end)
+                .take_while(|entry| *entry >= range.start)
+                .try_for_each(&mut check)?;
         }
         Some(terms) => entries_with(view, &terms, &range).into_iter().try_for_each(&mut check)?,
     }

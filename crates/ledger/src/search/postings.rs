@@ -103,7 +103,7 @@ impl List {
     }
 
     /// The postings from a block on; the first one begins the list.
-    fn from_block(&self, block: usize) -> Postings<'_> {
+    fn beginning_with(&self, block: usize) -> Postings<'_> {
         let mark = block.checked_sub(1).and_then(|index| self.marks().get(index));
         let (offset, last) = mark.map_or((0, 0), |mark| (mark.offset as usize, mark.before));
         Postings { bytes: self.bytes().get(offset..).unwrap_or_default(), last }
@@ -117,7 +117,7 @@ impl List {
 
     /// The postings from this entry on.
     pub(super) fn from(&self, entry: u32) -> impl Iterator<Item = Posting> {
-        self.from_block(self.block_of(entry)).skip_while(move |posting| posting.entry < entry)
+        self.beginning_with(self.block_of(entry)).skip_while(move |posting| posting.entry < entry)
     }
 
     /// How often the term occurs in an entry, if it does.
@@ -132,7 +132,7 @@ impl List {
         let blocks = std::iter::from_fn(move || {
             let number = block?;
             block = number.checked_sub(1);
-            let entries = self.from_block(number).take(BLOCK as usize).map(|posting| posting.entry);
+            let entries = self.beginning_with(number).take(BLOCK as usize).map(|posting| posting.entry);
             Some(entries.take_while(|entry| *entry < at).collect::<Vec<u32>>())
         });
         blocks.flat_map(|entries| entries.into_iter().rev())
@@ -304,7 +304,7 @@ impl Cursor<'_> {
         }
         if self.marks.get(self.block).is_some_and(|mark| mark.before < entry) {
             self.block += self.marks[self.block..].partition_point(|mark| mark.before < entry);
-            self.rest = self.list.from_block(self.block);
+            self.rest = self.list.beginning_with(self.block);
             self.advance();
         }
         while self.next.entry < entry {

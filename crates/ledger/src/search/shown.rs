@@ -59,7 +59,7 @@ impl Shown {
             word = word.checked_sub(1)?;
             bits = self.bits[word];
         }
-        Some(at(word, 63 - bits.leading_zeros()))
+        Some(at(word, bits.ilog2()))
     }
 
     /// The first from this number on.

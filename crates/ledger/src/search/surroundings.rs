@@ -37,7 +37,9 @@ impl<'a> View<'a> {
         let mut classes: Vec<u32> = scope.classes.iter().filter_map(number).collect();
         classes.sort_unstable();
         classes.dedup();
-        classes.iter().for_each(|class| readable[*class as usize] = true);
+        for class in &classes {
+            readable[*class as usize] = true;
+        }
         let shown = index.pool.take(&index.entries, readable, at);
         Self { index, shown, classes, at, extent: OnceCell::new() }
     }

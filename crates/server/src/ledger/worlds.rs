@@ -112,7 +112,9 @@ impl Worlds {
         for (name, contexts) in log::find_worlds(worlds.keeper.store.store()) {
             if let Err(error) = worlds.load(&name, contexts) {
                 tracing::error!(world = %name, %error, "the world cannot be read; the others are served");
-                contexts.into_iter().for_each(|context| worlds.keeper.own(context, &name));
+                for context in contexts {
+                    worlds.keeper.own(context, &name);
+                }
                 worlds.unreadable.insert(name, error);
             }
         }
