@@ -105,7 +105,9 @@ impl Local {
 fn serve_hint(error: &ServeError) -> &'static str {
     match error {
         ServeError::Tls(_) => "check the PEM files given with --tls-cert and --tls-key",
-        ServeError::World(_) => "`turnkeep verify` lists what is damaged; `turnkeep repair DIRECTORY` keeps what is sound",
+        ServeError::World(_) => {
+            "`turnkeep verify` lists what is damaged; `turnkeep repair DIRECTORY` keeps what is sound"
+        }
         ServeError::Random(_) => "check that the system has a source of random bytes",
         ServeError::Config(_) | ServeError::Bind { .. } => {
             "--listen and --http choose other addresses; port 0 takes a free one"

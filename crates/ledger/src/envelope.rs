@@ -127,7 +127,8 @@ impl Envelope {
             ("client_intent", &self.client_intent),
             ("client_timestamp_utc", &self.client_timestamp),
         ];
-        let said = said.into_iter().filter_map(|(key, text)| Some((key.to_owned(), cut(text.as_deref()?).into())));
+        let said =
+            said.into_iter().filter_map(|(key, text)| Some((key.to_owned(), cut(text.as_deref()?).into())));
         let said: Map<_, _> = said.collect();
         (!said.is_empty()).then_some(Value::Object(said))
     }

@@ -122,7 +122,12 @@ impl Room {
     }
 
     /// What is wrong in itself is refused before it is asked whether the id was used.
-    fn check_cursors(&self, who: &Principal, envelope: &Envelope, expected: Option<&str>) -> Result<(), Fault> {
+    fn check_cursors(
+        &self,
+        who: &Principal,
+        envelope: &Envelope,
+        expected: Option<&str>,
+    ) -> Result<(), Fault> {
         self.read(|world| beat::check_cursors(&world.view(who.viewer()), envelope, expected))
     }
 
@@ -189,7 +194,8 @@ impl Room {
                 return Ok(answer);
             }
             let decision = self.read(|world| {
-                let beat = Beat { offer: offer(world, &request, &asked.end), ..as_beat(&request, self.now()) };
+                let beat =
+                    Beat { offer: offer(world, &request, &asked.end), ..as_beat(&request, self.now()) };
                 beat::decide(world, &beat, &mut self.ids())
             })?;
             match self.commit(&mut pen, decision.facts).await {

@@ -335,7 +335,8 @@ async fn p20_a_team_of_four_over_500_beats_leaves_a_sound_world() {
     is_sound(&house, &room).await;
     let report = verify::verify(&house.store, room.contexts().await.unwrap()).unwrap().unwrap();
     assert_eq!((report.entries, report.bundles, report.answers), (500, 500, 500));
-    let seen: Vec<_> = ["CODER", "GEORGE"].map(|who| texts(&room, Viewer::Reader(Name::new(who).unwrap())).len()).into();
+    let seen: Vec<_> =
+        ["CODER", "GEORGE"].map(|who| texts(&room, Viewer::Reader(Name::new(who).unwrap())).len()).into();
     assert!(seen[0] > seen[1] && seen[0] < 500, "{seen:?}");
     drop((room, house));
     let house = House::open(disk);

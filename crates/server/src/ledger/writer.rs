@@ -222,8 +222,7 @@ impl Room {
             };
         }
         let Some(process) = seat.as_mut() else { return Ok(Err(Failure::Ended)) };
-        let due = self
-            .read(|world| process.life.due(&world.view(charge.viewer()), &envelope.request_id));
+        let due = self.read(|world| process.life.due(&world.view(charge.viewer()), &envelope.request_id));
         if let Due::New(beginning) = &due {
             self.record_epoch(envelope, beginning).await?;
             if beginning.why == Why::Full {

@@ -55,7 +55,9 @@ const ARGUMENTS: &[(&str, &str)] = &[
 
 /// The error with its path in the arguments, which are all that the caller knows.
 fn about_arguments(mut error: ApiError, tool: &str) -> ApiError {
-    let Some(path) = error.details.get("path").and_then(Value::as_str).map(str::to_owned) else { return error };
+    let Some(path) = error.details.get("path").and_then(Value::as_str).map(str::to_owned) else {
+        return error;
+    };
     let query = if tool == "ledger_get" { "ids" } else { "query" };
     let mapped = [("tool.query_text", query)].into_iter().chain(ARGUMENTS.iter().copied());
     let found = mapped.into_iter().find_map(|(prefix, name)| Some((path.strip_prefix(prefix)?, name)));
@@ -216,6 +218,7 @@ fn rejected(body: &Value) -> ApiError {
     let reason = body.pointer("/bundle/rejection/reason").and_then(Value::as_str).unwrap_or_default();
     let (word, path) = reason.split_once(": ").unwrap_or((reason, ""));
     let code = Code::ALL.iter().find(|code| code.word() == word).copied().unwrap_or(Code::Shape);
-    let error = ApiError::new(ErrorCode::Unprocessable, format!("the entry was refused: {reason}")).word(code);
+    let error =
+        ApiError::new(ErrorCode::Unprocessable, format!("the entry was refused: {reason}")).word(code);
     error.with("path", path)
 }

@@ -60,7 +60,8 @@ fn print(report: &Value, sound: bool, leaks: bool, app: &mut App) -> Result<()> 
         app.out.paint(Style::Bad, &format!("{} faults", entries(report, "/faults").len()))
     };
     let (entries, bundles, answers) = (number("entries"), number("bundles"), number("answers"));
-    app.out.line(format!("{verdict}: {entries} entries in {bundles} bundles, {answers} answers made again"))?;
+    app.out
+        .line(format!("{verdict}: {entries} entries in {bundles} bundles, {answers} answers made again"))?;
     match number("answers_skipped") {
         0 => Ok(()),
         skipped => app.out.line(format!("{skipped} answers not made again: {WHY_SKIPPED}")),

@@ -281,8 +281,7 @@ async fn n19_a_writer_for_another_person_is_another_process_that_was_told_nothin
     assert!(std::fs::read_to_string(&file).unwrap().contains("the key"));
     std::fs::remove_file(&file).unwrap();
     let change = json!({ "writer_persons": ["BOB"] });
-    let changed =
-        room.read(|world| world.config.changed(&Node::root(&change, Code::ConfigInvalid)).unwrap());
+    let changed = room.read(|world| world.config.changed(&Node::root(&change, Code::ConfigInvalid)).unwrap());
     room.record(vec![Fact::Config(Box::new(changed))]).await.unwrap();
     say(&room, "r-2", "I knock again.").await.unwrap();
     let heard = sent_to(&file);
@@ -300,7 +299,8 @@ async fn what_is_refused_was_told_to_no_writer_and_left_no_trace() {
     let room = attached(&house, &keeping(&file), json!({})).await;
     say(&room, "r-1", "I knock.").await.unwrap();
     let before = (sent_to(&file).len(), house.store.stats().turns);
-    let declare = |time: &str| json!({ "time": { "declared_world_time": time, "timezone": "Europe/Berlin" } });
+    let declare =
+        |time: &str| json!({ "time": { "declared_world_time": time, "timezone": "Europe/Berlin" } });
     for (field, value, wanted) in [
         ("ui", json!({ "stream_cursor": "x" }), Code::BadCursor),
         ("declared_overrides", declare("noon"), Code::TimeFormat),
@@ -378,7 +378,22 @@ async fn beats_that_wait_for_the_writer_find_what_the_one_before_wrote() {
     for task in asked.collect::<Vec<_>>() {
         task.await.unwrap();
     }
-    let found = sent_to(&file).iter().map(|line| line["pack"]["results"].as_array().unwrap().len()).collect::<Vec<_>>();
+    let found = sent_to(&file)
+        .iter()
+        .map(|line| line["pack"]["results"].as_array().unwrap().len())
+        .collect::<Vec<_>>();
     assert_eq!(found, [0, 2, 4, 6, 8, 10], "a knock and its answer more each time");
     assert_eq!(all(&room).len(), 12);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_request_waits_for_itself_and_is_then_told_that_it_is_in_progress() {
+    let house = House::open(MemoryStorage::new());
+    let room = attached(&house, "cat >/dev/null", json!({ "writer_seconds": 600 })).await;
+    let (first, second) = tokio::join!(say(&room, "r-1", "I knock."), say(&room, "r-1", "I knock."));
+    assert_eq!(code(second.unwrap_err()), Code::InProgress);
+    let first = first.unwrap().body;
+    let again = say(&room, "r-1", "I knock.").await.unwrap();
+    assert_eq!((again.replayed, again.body), (true, first));
+    assert_eq!(all(&room), ["I knock."]);
 }

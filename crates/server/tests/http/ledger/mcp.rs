@@ -151,7 +151,10 @@ async fn a_tool_that_fails_says_why_in_its_answer() {
         assert!(failed && answer["error"]["code"] == word, "{tool} {arguments}: {answer}");
         assert_eq!(answer["error"]["details"]["path"], path, "{tool}: {answer}");
         let message = answer["error"]["message"].as_str().unwrap();
-        assert!(!message.contains("tool.") && (message.contains(path) || tool == "ledger_write"), "{message}");
+        assert!(
+            !message.contains("tool.") && (message.contains(path) || tool == "ledger_write"),
+            "{message}"
+        );
     }
     let same = json!({ "text": "once", "request_id": "k" });
     let first = call(&team, Kind::Writer, "ledger_write", same.clone()).await.0;

@@ -116,7 +116,9 @@ fn n12_no_route_changes_or_deletes_an_entry() {
     let paths = document["paths"].as_object().unwrap().iter();
     let changing: BTreeSet<_> = paths
         .filter(|(path, _)| path.starts_with("/v1/worlds"))
-        .flat_map(|(path, item)| item.as_object().unwrap().keys().map(move |method| (method.as_str(), path.as_str())))
+        .flat_map(|(path, item)| {
+            item.as_object().unwrap().keys().map(move |method| (method.as_str(), path.as_str()))
+        })
         .filter(|(method, _)| matches!(*method, "put" | "patch" | "delete"))
         .collect();
     let known = [("delete", "/v1/worlds/{world}/tokens/{token}"), ("patch", "/v1/worlds/{world}")];
