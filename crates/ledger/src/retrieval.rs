@@ -89,7 +89,7 @@ pub fn get(view: &View<'_>, request: &ToolRequest, window: &TimeWindow) -> Value
     let results: Vec<_> = shown.map(|entry| result(entry, excerpts.range(&entry.text))).collect();
     let more = (results.len() < found.len())
         .then(|| format!("the first {} of {}: a larger limit shows more", results.len(), found.len()));
-    pack(request, &results, more)
+    pack(request, &results, more.as_deref())
 }
 
 /// The visible entries that an id means; none for an id that means nothing to the view.
@@ -113,7 +113,7 @@ fn result(entry: &Entry, range: Range<usize>) -> Value {
     })
 }
 
-fn pack(request: &ToolRequest, results: &[Value], notes: Option<String>) -> Value {
+fn pack(request: &ToolRequest, results: &[Value], notes: Option<&str>) -> Value {
     let empty = results.is_empty();
     json!({
         "tool_request_id": request.tool_request_id,

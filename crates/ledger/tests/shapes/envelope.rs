@@ -168,8 +168,12 @@ fn what_the_operator_says_is_at_most_a_mebibyte() {
 #[test]
 fn n17_the_clients_clock_is_never_an_error() {
     for stamp in [json!("2099-01-01T00:00:00Z"), json!("soon"), json!(7), json!({})] {
-        let given = with(&envelope(), "ui/client_timestamp_utc", stamp);
-        assert_eq!(Rig::workspace().envelope(&given), Rig::workspace().envelope(&envelope()));
+        let read = |given: &Value| {
+            let read = Rig::workspace().envelope(given).unwrap();
+            // It is kept for the audit, and nothing else of the envelope depends on it.
+            turnkeep_ledger::envelope::Envelope { client_timestamp: None, ..read }
+        };
+        assert_eq!(read(&with(&envelope(), "ui/client_timestamp_utc", stamp)), read(&envelope()));
     }
 }
 

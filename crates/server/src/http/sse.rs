@@ -7,8 +7,8 @@
 use std::fmt::{Display, Write};
 
 use axum::body::Body;
-use axum::http::HeaderMap;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use tokio::sync::mpsc;
@@ -45,7 +45,7 @@ where
 
 /// Adds an event behind which a reader may resume.
 pub(super) fn push_event(out: &mut String, id: impl Display, kind: &str, data: impl Display) {
-    write!(out, "id: {id}\n").expect("memory takes what is written");
+    writeln!(out, "id: {id}").expect("memory takes what is written");
     push_notice(out, kind, data);
 }
 
@@ -56,5 +56,5 @@ pub(super) fn push_notice(out: &mut String, kind: &str, data: impl Display) {
 
 /// What a browser that reconnects says that it saw last; none where it says nothing.
 pub(super) fn last_event_id(headers: &HeaderMap) -> Option<&[u8]> {
-    headers.get("last-event-id").map(|value| value.as_bytes())
+    headers.get("last-event-id").map(HeaderValue::as_bytes)
 }

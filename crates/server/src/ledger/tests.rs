@@ -299,17 +299,17 @@ async fn work(room: &Arc<Room>, beat: usize, last: &mut Option<Value>) {
     let team = ["PLANNER", "CODER", "REVIEWER", "TESTER"];
     let (who, to) = (team[beat % 4], team[(beat / 4 + beat + 1) % 4]);
     let id = format!("r-{beat}");
-    if beat % 25 == 0 {
+    if beat.is_multiple_of(25) {
         say(room, &id, &format!("Ship ticket T-{beat} today.")).await.unwrap();
         return;
     }
-    let secret = beat % 3 == 0 && who != to;
+    let secret = beat.is_multiple_of(3) && who != to;
     let text = format!("{who} moved T-{} on; {to} checks by 15:00.", beat / 25 * 25);
     let mut brought = bundle(&id, who, if secret { std::slice::from_ref(&to) } else { &[] }, &text);
     if beat % 10 == 1 {
         brought["pocket_items"] = json!([{ "kind": "CALENDAR", "entry_index": 0, "title": [0, who.len()] }]);
     }
-    if let Some(cited) = last.take().filter(|_| beat % 7 == 0) {
+    if let Some(cited) = last.take().filter(|_| beat.is_multiple_of(7)) {
         brought["capsule_notes"] =
             json!([{ "person_id": who, "text": "Works on tickets.", "used_entry_ids": [cited] }]);
     }

@@ -385,3 +385,15 @@ async fn beats_that_wait_for_the_writer_find_what_the_one_before_wrote() {
     assert_eq!(found, [0, 2, 4, 6, 8, 10], "a knock and its answer more each time");
     assert_eq!(all(&room).len(), 12);
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_same_request_waits_for_itself_and_is_then_told_that_it_is_in_progress() {
+    let house = House::open(MemoryStorage::new());
+    let room = attached(&house, "cat >/dev/null", json!({ "writer_seconds": 600 })).await;
+    let (first, second) = tokio::join!(say(&room, "r-1", "I knock."), say(&room, "r-1", "I knock."));
+    assert_eq!(code(second.unwrap_err()), Code::InProgress);
+    let first = first.unwrap().body;
+    let again = say(&room, "r-1", "I knock.").await.unwrap();
+    assert_eq!((again.replayed, again.body), (true, first));
+    assert_eq!(all(&room), ["I knock."]);
+}
