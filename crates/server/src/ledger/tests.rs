@@ -1,7 +1,9 @@
 //! Worlds over a store: what survives, what is answered again, what is refused, and what a writer may do.
 
+mod crowd;
 mod faults;
 mod making;
+mod model;
 mod writers;
 
 use std::sync::Arc;
