@@ -24,7 +24,9 @@ enum Connection {
 fn paste(line: &str) -> Vec<String> {
     // A function stands for the program: it prints the words that it is given, each on its line.
     let said = r#"said() { for word in "$@"; do printf '%s\n' "$word"; done; }"#;
-    let script = format!("{said}\nclaude() {{ said \"$@\"; }}\ncodex() {{ said \"$@\"; }}\ngemini() {{ said \"$@\"; }}\n{line}");
+    let script = format!(
+        "{said}\nclaude() {{ said \"$@\"; }}\ncodex() {{ said \"$@\"; }}\ngemini() {{ said \"$@\"; }}\n{line}"
+    );
     let output = Command::new("sh").args(["-c", &script]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
@@ -129,7 +131,10 @@ fn p22_one_pasted_line_connects_a_client_that_reads_searches_and_writes_as_its_p
     let sandbox = Sandbox::new();
     ok(&sandbox, &["world", "new", "team", "--profile", "workspace", "--person", "ANN", "--person", "BOB"]);
     ok(&sandbox, &["invoke", "team", "Ship the refund fix today."]);
-    ok(&sandbox, &["world", "write", "team", "--as", "BOB", "--to", "GEORGE", "The blocker is the migration."]);
+    ok(
+        &sandbox,
+        &["world", "write", "team", "--as", "BOB", "--to", "GEORGE", "The blocker is the migration."],
+    );
     for server in [None, Some(sandbox.up(&[]))] {
         for program in ["claude", "codex", "gemini"] {
             let line = ok(&sandbox, &["world", "token", "team", "ANN", "--write", "--mcp", program]);
@@ -142,7 +147,10 @@ fn p22_one_pasted_line_connects_a_client_that_reads_searches_and_writes_as_its_p
             assert_eq!(page["stream"]["entries"][0]["text"], "Ship the refund fix today.");
             let found = client.call("ledger_search", &json!({ "query": "refund blocker migration" }));
             let hits = found["results"].as_array().unwrap();
-            assert!(hits.iter().any(|hit| hit["verbatim_excerpt"] == "Ship the refund fix today."), "{found}");
+            assert!(
+                hits.iter().any(|hit| hit["verbatim_excerpt"] == "Ship the refund fix today."),
+                "{found}"
+            );
             assert!(!found.to_string().contains("The blocker is"), "it was not for ANN: {found}");
             let text = format!("ANN speaks through {program}.");
             let written = client.call("ledger_write", &json!({ "text": text }));

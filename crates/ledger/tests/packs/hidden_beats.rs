@@ -135,8 +135,15 @@ impl Stage {
         }
         let commit = self.commit_time(request);
         let bundle = (!request.lines.is_empty()).then(|| self.bundle(&id, request, &stays, &commit));
-        let decision =
-            decided(&self.world, &who, &envelope, bundle.as_ref(), expected.as_deref(), request.now, &mut self.ids);
+        let decision = decided(
+            &self.world,
+            &who,
+            &envelope,
+            bundle.as_ref(),
+            expected.as_deref(),
+            request.now,
+            &mut self.ids,
+        );
         let own = request.who == reader;
         match decision {
             Ok(decision) => {
@@ -174,7 +181,8 @@ impl Stage {
             Fact::Entry(entry) => Some(entry),
             _ => None,
         });
-        self.public = self.public.or(entries.clone().find(|entry| entry.visible_to.is_none()).map(|entry| entry.id));
+        self.public =
+            self.public.or(entries.clone().find(|entry| entry.visible_to.is_none()).map(|entry| entry.id));
         let mut operator = entries.clone().filter(|entry| entry.author.id.as_str() == "GEORGE").count();
         let items: HashMap<EntryId, ItemId> = facts
             .iter()
@@ -261,7 +269,8 @@ fn request(dice: &mut Dice, reader: &str, seconds: &mut u64, seen: &[bool]) -> R
     let mut planned = Vec::new();
     for line in 0..lines.len() {
         if dice.below(2) == 0 {
-            let supersedes = (!seen.is_empty() && dice.below(2) == 0 && operator).then(|| dice.below(seen.len()));
+            let supersedes =
+                (!seen.is_empty() && dice.below(2) == 0 && operator).then(|| dice.below(seen.len()));
             let supersedes = supersedes.filter(|old| seen[*old]);
             let kind = dice.one(&["CALENDAR", "MESSAGE"]);
             let titled = kind == "MESSAGE" || supersedes.is_none() || dice.below(2) == 0;
@@ -323,7 +332,7 @@ fn numbered(told: &[String]) -> Vec<String> {
             if is_id {
                 let next = numbers.len();
                 let number = *numbers.entry(text[at..end].to_owned()).or_insert(next);
-                out += &format!("<{}{number}>", &text[at..=at]);
+                out.extend(["<", &text[at..=at], &number.to_string(), ">"]);
                 at = end;
             } else {
                 let character = text[at..].chars().next().unwrap();

@@ -15,7 +15,7 @@ const BEATS: usize = 6;
 /// The last agents of a quiet world, to whom nobody else ever says anything.
 const ALONE: usize = 6;
 /// What a whole test may take, so that one that stands still is told.
-const WHOLE: Duration = Duration::from_secs(300);
+const WHOLE: Duration = Duration::from_mins(5);
 
 fn agent(number: usize) -> String {
     format!("P{number}")
@@ -47,7 +47,7 @@ fn several(id: &str, who: usize, quiet: bool, dice: &mut Ids) -> (Value, usize) 
         let to = match (quiet, who >= ALONE) {
             (true, true) => Some(who),
             (true, false) => Some(usize::try_from(dice.draw() % ALONE as u128).unwrap()),
-            (false, _) => (dice.draw() % 2 == 0).then(|| usize::try_from(dice.draw() % 8).unwrap()),
+            (false, _) => dice.draw().is_multiple_of(2).then(|| usize::try_from(dice.draw() % 8).unwrap()),
         };
         if let Some(to) = to {
             entry["visibility"] = json!({ "scope": "PRIVATE", "visible_to": [agent(to)] });
@@ -133,7 +133,7 @@ fn whole(room: &Room, attempts: &[Attempt], said: &[String]) {
     assert!(wanted.is_empty(), "lost: {wanted:?}");
 }
 
-/// HEAD_MOVED exactly when an entry that the caller could see had come.
+/// `HEAD_MOVED` exactly when an entry that the caller could see had come.
 fn exactly(room: &Room, attempt: &Attempt) {
     let Attempt { who, id, expected, .. } = attempt;
     if let Some(seen) = attempt.refused_at {
@@ -157,7 +157,7 @@ fn time_never_goes_back(room: &Room) {
 
 /// A world of eight, in which a writer answers, or in which two are never spoken to, or neither.
 async fn open(house: &House, number: u8) -> (Arc<Room>, bool, bool) {
-    let (attached, quiet) = (number % 2 == 1, number % 4 == 0);
+    let (attached, quiet) = (number % 2 == 1, number.is_multiple_of(4));
     let persons: Vec<_> = (0..AGENTS).map(|n| json!({ "person_id": agent(n) })).collect();
     let writer = if attached { format!("cmd: {}", answering(PROPOSE)) } else { "silence".to_owned() };
     let body = json!({

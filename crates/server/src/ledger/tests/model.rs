@@ -168,7 +168,8 @@ impl Trial {
             // Before the world's time is out of reach, too.
             - if self.dice.once_in(3) { 100_000_000 } else { 0 };
         Sent {
-            envelope: plan.envelope(self.dice.once_in(2), plan.from.map(|place| self.cursor(plan.who, place))),
+            envelope: plan
+                .envelope(self.dice.once_in(2), plan.from.map(|place| self.cursor(plan.who, place))),
             bundle: plan.bundle(&self.item_ids, beyond),
             expected: plan.expected.map(|place| self.cursor(plan.who, place)),
         }
@@ -226,7 +227,8 @@ impl Trial {
         let room = self.room();
         let number = |id: &Value| {
             let id = id.as_str().unwrap();
-            room.read(|world| world.all_entries().iter().position(|entry| entry.id.to_string() == id)).unwrap()
+            room.read(|world| world.all_entries().iter().position(|entry| entry.id.to_string() == id))
+                .unwrap()
         };
         let time = |text: &Value| text.as_str().map(|text| WorldTime::parse(text).unwrap().unix_ms());
         let list = |value: &Value, each: &dyn Fn(&Value) -> Value| -> Value {
@@ -260,7 +262,8 @@ impl Trial {
         let room = self.room();
         for who in READERS.into_iter().filter(|who| *who != "PUBLIC") {
             let count = self.reference.count(who);
-            let from = self.dice.once_in(2).then(|| self.dice.below(usize::try_from(count).unwrap() + 1) as u64);
+            let from =
+                self.dice.once_in(2).then(|| self.dice.below(usize::try_from(count).unwrap() + 1) as u64);
             let words = if who == OPERATOR { "not heard" } else { "" };
             let mut envelope = envelope(&format!("r-{}", self.dice.below(self.made + 2)), words);
             envelope["mode"]["kind"] = "NO_OP".into();
@@ -301,7 +304,12 @@ impl Trial {
                 let answer = self.insist(who, &sent).await.unwrap();
                 let done = &self.done[number];
                 assert!(answer.replayed, "seed {}, {sent:?}", self.seed);
-                assert_eq!((&answer.body, answer.rejected), (&done.body, done.rejected), "seed {}", self.seed);
+                assert_eq!(
+                    (&answer.body, answer.rejected),
+                    (&done.body, done.rejected),
+                    "seed {}",
+                    self.seed
+                );
                 self.tally.replayed += 1;
             }
         }
@@ -335,7 +343,10 @@ impl Trial {
         let twice = answers.pop().unwrap().unwrap();
         assert_eq!(twice.body, answers[0].as_ref().unwrap().body, "seed {}", self.seed);
         let order: Vec<String> = self.room().read(|world| {
-            world.all_entries()[self.reference.len()..].iter().map(|entry| entry.request.to_string()).collect()
+            world.all_entries()[self.reference.len()..]
+                .iter()
+                .map(|entry| entry.request.to_string())
+                .collect()
         });
         let mut all: Vec<_> = plans.into_iter().zip(sent).zip(answers).collect();
         all.sort_by_key(|((plan, _), _)| order.iter().position(|id| *id == plan.id));

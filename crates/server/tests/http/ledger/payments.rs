@@ -120,7 +120,7 @@ async fn l16_the_beat_of_the_payments_world_goes_as_it_is_written() {
     let found = world.post("PLANNER", "/tools", &question).await.json();
     let mut excerpts: Vec<_> =
         found["results"].as_array().unwrap().iter().map(|hit| &hit["verbatim_excerpt"]).collect();
-    excerpts.sort_by_key(|excerpt| excerpt.to_string());
+    excerpts.sort_by_key(ToString::to_string);
     assert_eq!(excerpts, ["Ship the refund fix today.", "The refund blocker is how cents are cut."]);
     let question = search("CODER", "CODER", "refund fix blocker");
     let found = world.post("CODER", "/tools", &question).await.json();
@@ -147,7 +147,10 @@ async fn l16_the_beat_of_the_payments_world_goes_as_it_is_written() {
         assert_eq!(texts(&page), wanted, "{who}");
         let item = item(&page);
         assert_eq!(item.as_array().unwrap().len(), 1, "{who}: {item}");
-        assert_eq!((&item[0]["title"], &item[0]["time"]), (&json!("REVIEWER checks"), &json!("2025-12-20T15:00:00Z")));
+        assert_eq!(
+            (&item[0]["title"], &item[0]["time"]),
+            (&json!("REVIEWER checks"), &json!("2025-12-20T15:00:00Z"))
+        );
     }
 
     let again = world.post("PLANNER", "/beats", &r18(true)).await;
@@ -177,13 +180,17 @@ async fn l16_coder_is_told_what_a_world_without_the_aside_tells() {
         let mut pages = Vec::new();
         let mut cursor: Option<String> = None;
         loop {
-            let path = cursor.as_ref().map_or("/stream?limit=1".to_owned(), |c| format!("/stream?limit=1&cursor={c}"));
+            let path = cursor
+                .as_ref()
+                .map_or("/stream?limit=1".to_owned(), |c| format!("/stream?limit=1&cursor={c}"));
             let mut page = world.call("CODER", "GET", &path).send().await.json();
             cursor = page["stream"]["cursor_after"].as_str().map(str::to_owned);
             let entries = page["stream"]["entries"].as_array_mut().unwrap();
             let last = entries.is_empty();
             // Ids are random; everything else is compared.
-            entries.iter_mut().for_each(|entry| entry["entry_id"] = Value::Null);
+            for entry in &mut *entries {
+                entry["entry_id"] = Value::Null;
+            }
             for item in page["pocket"]["calendar"]["items"].as_array_mut().unwrap() {
                 (item["item_id"], item["entry_id"]) = (Value::Null, Value::Null);
             }

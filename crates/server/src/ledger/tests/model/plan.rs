@@ -36,7 +36,7 @@ impl Dice {
     }
 
     fn text(&mut self) -> String {
-        let words: Vec<_> = (0..1 + self.below(5)).map(|_| self.one(&WORDS)).collect();
+        let words: Vec<_> = (0..=self.below(5)).map(|_| self.one(&WORDS)).collect();
         format!("{}.{:04x}", words.join(" "), self.below(1 << 16))
     }
 }
@@ -105,7 +105,10 @@ const FLAWS: &[Flaw] = &[
     Flaw { code: "ID_PRESET", spoil: |bundle, _| last(bundle)["entry_id"] = "x".into() },
     Flaw { code: "UNKNOWN_FIELD", spoil: |bundle, _| last(bundle)["mood"] = 7.into() },
     Flaw { code: "AUTHOR_UNKNOWN", spoil: |bundle, _| last(bundle)["author"]["author_id"] = "NOBODY".into() },
-    Flaw { code: "AUTHOR_FORBIDDEN", spoil: |bundle, _| last(bundle)["author"]["author_id"] = OPERATOR.into() },
+    Flaw {
+        code: "AUTHOR_FORBIDDEN",
+        spoil: |bundle, _| last(bundle)["author"]["author_id"] = OPERATOR.into(),
+    },
     Flaw { code: "CHANNEL_INVALID", spoil: |bundle, _| last(bundle)["channel"] = "XP_GAIN".into() },
     Flaw {
         code: "VISIBILITY_INVALID",
@@ -135,7 +138,7 @@ impl Plan {
     /// Words to everyone, or a bundle of one or more lines, that no other request can stand in the way of.
     pub(super) fn plain(dice: &mut Dice, id: String) -> Self {
         let who = dice.one(&[OPERATOR, "PLANNER", "CODER", "REVIEWER"]);
-        let lines: Vec<_> = (0..1 + dice.below(3)).map(|_| line(dice, who)).collect();
+        let lines: Vec<_> = (0..=dice.below(3)).map(|_| line(dice, who)).collect();
         let offer = Some(Offer { lines, items: Vec::new(), flaw: None });
         Self {
             id,
@@ -236,7 +239,8 @@ impl Plan {
 
 fn line(dice: &mut Dice, who: &'static str) -> Line {
     let author = if who == OPERATOR { dice.one(&["PLANNER", "CODER", "REVIEWER", "WORLD"]) } else { who };
-    let mut readers: Vec<_> = (0..1 + dice.below(2)).map(|_| dice.one(&[PEOPLE[0], PEOPLE[1], OPERATOR])).collect();
+    let mut readers: Vec<_> =
+        (0..=dice.below(2)).map(|_| dice.one(&[PEOPLE[0], PEOPLE[1], OPERATOR])).collect();
     readers.sort_unstable();
     readers.dedup();
     Line { author, readers: dice.once_in(2).then_some(readers), time: None, text: dice.text() }
@@ -266,7 +270,8 @@ fn items(dice: &mut Dice, lines: &[Line], world: &Reference) -> Vec<Item> {
         // Four digits in hexadecimal end every text.
         let title = (line.text.len() - 4, line.text.len());
         // Mostly one that there is, hidden or not.
-        let supersedes = dice.once_in(2).then(|| dice.below(world.items() + 1 - usize::from(world.items() > 0)));
+        let supersedes =
+            dice.once_in(2).then(|| dice.below(world.items() + 1 - usize::from(world.items() > 0)));
         let cancels = supersedes.is_some() && dice.once_in(3);
         let titled = if calendar { !cancels } else { dice.once_in(2) };
         let time = (calendar && dice.once_in(2)).then_some(world.time + 3_600_000);

@@ -145,8 +145,7 @@ impl Reference {
     }
 
     fn write(&mut self, line: Line, commit: i64) {
-        let (time, given) =
-            line.time.clone().map_or((commit, None), |(time, text)| (time, Some(text)));
+        let (time, given) = line.time.clone().map_or((commit, None), |(time, text)| (time, Some(text)));
         self.lines.push(Written { line, time, given });
     }
 
@@ -156,9 +155,8 @@ impl Reference {
         let lines: Vec<_> = self.visible(who).skip(skip).map(|number| self.line(number)).collect();
         let seen: Vec<_> = self.items.iter().filter(|kept| self.sees(who, kept.source)).collect();
         let replaced: Vec<_> = seen.iter().filter_map(|kept| kept.item.supersedes).collect();
-        let live = (0..self.items.len()).filter(|number| {
-            self.sees(who, self.items[*number].source) && !replaced.contains(number)
-        });
+        let live = (0..self.items.len())
+            .filter(|number| self.sees(who, self.items[*number].source) && !replaced.contains(number));
         let (mut calendar, mut messages) = (Vec::new(), Vec::new());
         for number in live {
             let Kept { item, source } = &self.items[number];
