@@ -3,6 +3,8 @@
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
+use serde_json::json;
+
 use crate::http::Refused;
 
 /// An error that knows what the person may do about it.
@@ -37,20 +39,23 @@ impl Failure {
 #[error("the check found problems")]
 pub(crate) struct Unsound;
 
-/// Tells the person about an error and chooses the exit code.
-pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+/// Tells the person, or the program that asked for JSON, about an error and chooses the exit code.
+pub(crate) fn report(error: &anyhow::Error, is_json: bool) -> ExitCode {
     if is_broken_pipe(error) {
         return ExitCode::SUCCESS;
     }
     if error.is::<Unsound>() {
         return ExitCode::from(1);
     }
-    eprintln!("error: {error:#}");
     let failure = error.chain().find_map(|cause| cause.downcast_ref::<Failure>());
     let refused = error.chain().find_map(|cause| cause.downcast_ref::<Refused>());
     let hint = failure.and_then(|failure| failure.hint.clone());
-    if let Some(hint) = hint.or_else(|| refused.and_then(Refused::hint)).or_else(|| io_hint(error)) {
-        eprintln!("hint: {hint}");
+    let hint = hint.or_else(|| refused.and_then(Refused::hint)).or_else(|| io_hint(error));
+    if is_json {
+        eprintln!("{}", json!({ "error": format!("{error:#}"), "hint": hint }));
+    } else {
+        eprintln!("error: {error:#}");
+        hint.inspect(|hint| eprintln!("hint: {hint}"));
     }
     ExitCode::from(if failure.is_some_and(|failure| failure.usage) { 2 } else { 1 })
 }

@@ -64,6 +64,13 @@ impl Call {
         call
     }
 
+    /// Changes a part of something by a JSON document.
+    pub(crate) fn patch(path: impl Into<String>, body: &Value) -> Self {
+        let mut call = Self::new(Method::PATCH, path).header("content-type", "application/json");
+        call.body = body.to_string().into();
+        call
+    }
+
     /// Takes something away.
     pub(crate) fn delete(path: impl Into<String>) -> Self {
         Self::new(Method::DELETE, path)
@@ -137,6 +144,12 @@ impl Http {
         Ok((response.status(), read(response).await?))
     }
 
+    /// Sends a request and reads the bytes that answer it, also those of an error.
+    pub(crate) async fn whatever(&mut self, call: Call) -> Result<(StatusCode, Bytes)> {
+        let response = self.send(&call).await?;
+        Ok((response.status(), read(response).await?))
+    }
+
     /// Sends a request and gives back the answer with its body unread. An error answer is a failure.
     pub(crate) async fn open(&mut self, call: Call) -> Result<Response<Incoming>> {
         let response = self.send(&call).await?;
@@ -201,7 +214,8 @@ pub(crate) struct Refused {
 }
 
 impl Refused {
-    fn new(status: StatusCode, body: &[u8]) -> Self {
+    /// What an answer with an error's status says.
+    pub(crate) fn new(status: StatusCode, body: &[u8]) -> Self {
         let parsed: Option<Value> = serde_json::from_slice(body).ok();
         let field = |name: &str| {
             let error = parsed.as_ref()?.get("error")?;
@@ -228,7 +242,7 @@ impl Refused {
             "Unauthorized" => {
                 "give the server's token with --token, or the server's data directory with --data"
             }
-            "Forbidden" => {
+            "Forbidden" if self.message.contains("--allow-host") => {
                 "the server does not accept this host: start it with --allow-host, or use its own address"
             }
             "FailedDependency" => {
@@ -248,6 +262,9 @@ impl Refused {
                 "`turnkeep world person WORLD list` lists those who were added, `… add` adds one"
             }
             "NAME_TAKEN" => "choose another name",
+            "FORBIDDEN" if self.details.get("world_id").is_some() => {
+                "`turnkeep world write` and `turnkeep invoke` write to a world"
+            }
             "FORBIDDEN" | "OPERATOR_FORBIDDEN" | "VIEW_FORBIDDEN" => {
                 "a person's token opens what is that person's: the owner's token is in the data directory"
             }

@@ -105,7 +105,10 @@ impl Local {
 fn serve_hint(error: &ServeError) -> &'static str {
     match error {
         ServeError::Tls(_) => "check the PEM files given with --tls-cert and --tls-key",
-        _ => "--listen and --http choose other addresses; port 0 takes a free one",
+        ServeError::Random(_) => "check that the system has a source of random bytes",
+        ServeError::Config(_) | ServeError::Bind { .. } => {
+            "--listen and --http choose other addresses; port 0 takes a free one"
+        }
     }
 }
 

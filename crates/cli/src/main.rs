@@ -91,7 +91,7 @@ fn main() -> ExitCode {
         Err(error) => {
             // What was found before the failure is still worth reading.
             drop(app.out.flush());
-            failure::report(&error)
+            failure::report(&error, app.out.is_json())
         }
     }
 }

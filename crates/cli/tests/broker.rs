@@ -128,6 +128,10 @@ fn a_turn_goes_from_one_session_to_another_a_file_and_the_store() {
     assert_eq!(desk.says("keep review:1"), "kept aaaa1111:1 as turn:1 of ctx:1\n");
     assert_eq!(desk.says("deliver store"), "delivered to store\n");
     assert_eq!(desk.json("keep review:2 --json")[0]["turn_id"], "2");
+    for by in ["session=aaaa1111", "name=review", "preset=claude"] {
+        let found = desk.json(&format!("ctx list --label {by} --json"));
+        assert_eq!(found[0]["context_id"], "1", "{by}");
+    }
     let log = "
         2 (ctx:1) turnkeep.capture.Turn@1 review (claude, interrupted): Half
         1 turnkeep.capture.Turn@1 review (claude): Well done.
@@ -182,7 +186,10 @@ fn sessions_say_what_they_do_and_how_they_ended() {
     assert!(words(2).starts_with("bbbb2222 busy claude working"), "{table}");
     drop((quiet, busy));
     // The broker notices in its own time.
-    while desk.json("sessions --json").iter().any(|session| session["connected"] == true) {}
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while desk.json("sessions --json").iter().any(|session| session["connected"] == true) {
+        assert!(std::time::Instant::now() < deadline, "the broker did not notice");
+    }
     let table = desk.says("sessions");
     assert!(table.contains("ended in mid-turn"), "{table}");
 }
@@ -232,7 +239,13 @@ fn what_cannot_be_done_says_why_and_what_to_do() {
             "deliver printer",
             "error: unknown_sink: there is no sink `printer`\nhint: the sinks are inject, clipboard, file, store and node\n[1]\n",
         ),
-        ("deliver file", "error: missing_field: `path` is missing\n[1]\n"),
+        ("deliver file", "error: the sink file needs --path FILE\n[2]\n"),
+        ("deliver inject", "error: the sink inject needs --session SESSION\n[2]\n"),
+        ("deliver node --run 1", "error: the sink node needs --node NODE\n[2]\n"),
+        (
+            "capture nobody --json",
+            "{\"error\":\"no session is called `nobody`\",\"hint\":\"`turnkeep sessions` lists them\"}\n[1]\n",
+        ),
     ] {
         assert_eq!(desk.says(line), expect, "{line}");
     }

@@ -107,3 +107,84 @@ fn what_is_no_recording_is_refused_with_its_row() {
     }
     assert_eq!(sandbox.output(&["detect", "absent.jsonl"], b"").status.code(), Some(1));
 }
+
+#[test]
+fn a_recording_whose_end_is_missing_is_read_as_far_as_it_goes() {
+    let sandbox = Sandbox::new();
+    let rows: usize = RECORDING.lines().take(4).map(|line| line.len() + 1).sum();
+    for (name, cut) in [("mode", RECORDING.len() - 7), ("mark", rows + 9), ("whole", rows)] {
+        let text = RECORDING.as_bytes().get(..cut).unwrap();
+        std::fs::write(sandbox.path(name), text).unwrap();
+        let output = sandbox.output(&["detect", name, "--pattern", "^ok>", "--json"], b"");
+        let note = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(note.contains("the last row is cut off and left out"), name != "whole", "{name}: {note}");
+        assert_eq!(json_lines(&output).len(), 1, "{name}");
+    }
+    // A packed one: what can be unpacked of it, here nothing behind the first rows.
+    let many: String = std::iter::repeat_n(RECORDING, 1).collect();
+    let noise: String = (0_u64..60_000)
+        .map(|at| {
+            format!("{{\"t\":9,\"dir\":\"m\",\"mark\":\"{}\"}}\n", at.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        })
+        .collect();
+    let packed = zstd::encode_all((many + &noise).as_bytes(), 1).unwrap();
+    std::fs::write(sandbox.path("cut.jsonl.zst"), packed.get(..packed.len() / 2).unwrap()).unwrap();
+    let output = sandbox.output(&["detect", "cut.jsonl.zst", "--pattern", "^ok>", "--json"], b"");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("the file is cut off"));
+    assert_eq!(json_lines(&output)[0]["text"], "hello");
+}
+
+/// A recording of what a program printed and a person typed, by the second.
+fn recording(events: &[(f64, &str, &str)]) -> String {
+    use base64::Engine as _;
+    let row = |(at, dir, bytes): &(f64, &str, &str)| {
+        let b64 = base64::engine::general_purpose::STANDARD.encode(bytes);
+        format!("{}\n", json!({ "t": at, "dir": dir, "b64": b64 }))
+    };
+    events.iter().map(row).collect()
+}
+
+#[test]
+fn the_profiles_that_the_documentation_shows_work_as_written() {
+    let sandbox = Sandbox::new();
+    let path = format!("{}/../../docs/turn-detection.md", env!("CARGO_MANIFEST_DIR"));
+    let document = std::fs::read_to_string(path).unwrap();
+    let example = document.split("```").find(|block| block.contains("[profiles.mycli]")).unwrap();
+    std::fs::write(sandbox.path("docs.toml"), example.strip_prefix("toml").unwrap()).unwrap();
+    let by_rows = [
+        (1.0, "o", "> "),
+        (2.0, "i", "x\r"),
+        (2.1, "o", "x\r\nesc to stop\r\n"),
+        (3.0, "o", "\x1b[1A\x1b[2K● said so\r\n  and more\r\n> "),
+        (6.0, "i", "y"),
+    ];
+    let by_title = [
+        (1.0, "o", "\x1b]2;mycli\x07> "),
+        (2.0, "i", "x\r"),
+        (2.1, "o", "x\r\n\x1b]2;⠋ busy\x07"),
+        (3.0, "o", "● said so\r\n  and more\r\n> \x1b]2;mycli\x07"),
+        (6.0, "i", "y"),
+    ];
+    let prompt = [
+        (1.0, "o", "\x1b[?2004hmyrepl> "),
+        (2.0, "i", "x\r"),
+        (2.1, "o", "x\r\n\x1b[?2004lsaid so\r\n\x1b[?2004hmyrepl> "),
+        (6.0, "i", "y"),
+    ];
+    let line =
+        [(1.0, "o", "ready> "), (2.0, "i", "x\r"), (2.1, "o", "x\r\nsaid so\r\nready> "), (6.0, "i", "y")];
+    for (name, preset, events, expect) in [
+        ("mycli.jsonl", "mycli", &by_rows[..], "said so\nand more"),
+        ("mycli-2.jsonl", "mycli", &by_title, "said so\nand more"),
+        ("repl.jsonl", "myrepl", &prompt, "said so"),
+        ("tool.jsonl", "mytool", &line, "said so"),
+    ] {
+        std::fs::write(sandbox.path(name), recording(events)).unwrap();
+        let args = ["detect", name, "--json", "--config", "docs.toml", "--preset", preset];
+        // The program's base name finds its profile too.
+        let args = if preset == "mycli" { &args[..5] } else { &args[..] };
+        let turns = json_lines(&sandbox.output(args, b""));
+        let texts: Vec<&str> = turns.iter().map(|turn| turn["text"].as_str().unwrap()).collect();
+        assert_eq!(texts, [expect], "{name}");
+    }
+}

@@ -6,6 +6,7 @@ mod sandbox;
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::time::{Duration, Instant};
 
 use sandbox::{Sandbox, check};
 use serde_json::{Value, json};
@@ -172,17 +173,25 @@ impl Agent {
     }
 
     fn send(&mut self, message: &Value) {
+        self.say(&message.to_string());
+    }
+
+    fn say(&mut self, line: &str) {
         let stdin = self.stdin.as_mut().unwrap();
-        writeln!(stdin, "{message}").unwrap();
+        writeln!(stdin, "{line}").unwrap();
         stdin.flush().unwrap();
+    }
+
+    fn hear(&mut self) -> Value {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap()
     }
 
     fn ask(&mut self, method: &str, params: &Value) -> Value {
         self.last += 1;
         self.send(&json!({ "jsonrpc": "2.0", "id": self.last, "method": method, "params": params }));
-        let mut line = String::new();
-        self.stdout.read_line(&mut line).unwrap();
-        let answer: Value = serde_json::from_str(&line).unwrap();
+        let answer = self.hear();
         assert_eq!(answer["id"], self.last, "{answer}");
         answer
     }
@@ -201,10 +210,11 @@ impl Agent {
 }
 
 #[test]
-fn an_agent_reads_searches_and_writes_as_its_person_with_and_without_a_server() {
+fn p22_one_pasted_line_connects_an_agent_that_reads_searches_and_writes_as_its_person() {
     let sandbox = Sandbox::new().with_team();
-    let token = sandbox.json(&["world", "token", "team", "ANN", "--write", "--json"], "");
-    let token = token["token"].as_str().unwrap();
+    let line = sandbox.ok(&["world", "token", "team", "ANN", "--write", "--mcp", "codex"]);
+    assert!(line.trim_end().ends_with("-- turnkeep mcp"), "{line}");
+    let token = line.split_whitespace().find_map(|word| word.strip_prefix("TURNKEEP_TOKEN=")).unwrap();
     for server in [None, Some(sandbox.up(&[]))] {
         let mut agent = Agent::start(&sandbox, token);
         let written = agent.call("ledger_write", &json!({ "text": "ANN was here." }));
@@ -215,6 +225,8 @@ fn an_agent_reads_searches_and_writes_as_its_person_with_and_without_a_server() 
         let texts: Vec<_> =
             page["stream"]["entries"].as_array().unwrap().iter().map(|e| e["text"].clone()).collect();
         assert!(texts.contains(&json!("ANN was here.")), "{texts:?}");
+        agent.say("no message at all");
+        assert_eq!(agent.hear()["error"]["code"], -32700);
         // Other commands find the store while an agent has it open.
         assert!(sandbox.ok(&["stream", "team"]).contains("ANN was here."));
         agent.end();
@@ -248,4 +260,130 @@ fn the_line_to_paste_names_the_server_or_the_directory() {
         assert!(line(program).contains(&format!("http://{}", server.http())), "{program}");
     }
     server.terminate();
+}
+
+/// Whether a process runs; one that has ended and was not yet waited for does not.
+fn runs(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|rest| !rest.trim().is_empty() && !rest.trim().starts_with('Z'))
+}
+
+/// Waits until something holds.
+fn wait_until(what: &str, holds: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !holds() {
+        assert!(Instant::now() < end, "{what} did not come");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A writer that notes its children when it is asked, reads no more, and never answers.
+const HANGING: &str = "cmd: read -r line; sleep 1000 & echo $! $$ > asked.new; mv asked.new asked; wait";
+
+#[test]
+fn a_server_that_is_killed_leaves_no_writer_behind() {
+    let sandbox = Sandbox::new();
+    let server = sandbox.up(&[]);
+    sandbox.ok(&["world", "new", "play", "--writer", HANGING]);
+    let mut invoke = sandbox.command(&["invoke", "play", "Hello?"]).spawn().unwrap();
+    let asked = sandbox.path("asked");
+    wait_until("the writer", || asked.exists());
+    let started = std::fs::read_to_string(&asked).unwrap();
+    assert!(started.split(' ').all(runs), "{started}");
+    server.kill();
+    wait_until("the writer's end", || !started.split(' ').any(runs));
+    invoke.wait().unwrap();
+}
+
+#[test]
+fn a_stop_ends_a_writer_that_hangs_and_the_words_are_answered() {
+    let sandbox = Sandbox::new();
+    let server = sandbox.up(&[]);
+    sandbox.ok(&["world", "new", "play", "--writer", HANGING]);
+    let invoke = sandbox.command(&["invoke", "play", "Hello?"]).spawn().unwrap();
+    wait_until("the writer", || sandbox.path("asked").exists());
+    assert!(server.terminate().success());
+    let output = invoke.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("Hello?"));
+    assert!(sandbox.ok(&["stream", "play"]).contains("Hello?"));
+    let started = std::fs::read_to_string(sandbox.path("asked")).unwrap();
+    wait_until("the writer's end", || !started.split(' ').any(runs));
+}
+
+#[test]
+fn a_person_s_token_searches_in_its_own_name() {
+    let sandbox = Sandbox::new().with_team();
+    for (person, expect) in [("ANN", "nothing found\n"), ("BOB", "The blocker is the migration.")] {
+        let token = sandbox.json(&["world", "token", "team", person, "--json"], "");
+        let found = sandbox.ok(&["--token", token["token"].as_str().unwrap(), "search", "team", "blocker"]);
+        assert!(found.contains(expect), "{person}: {found}");
+    }
+}
+
+#[test]
+fn a_hint_fits_what_was_refused() {
+    let sandbox = Sandbox::new().with_team();
+    let said = |args: &[&str], input: &[u8]| {
+        let output = sandbox.output(args, input);
+        assert!(!output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let label = said(&["ctx", "new", "--label", "turnkeep.ledger.world=team"], b"");
+    assert!(label.contains("the server's own") && !label.contains("--allow-host"), "{label}");
+    let contexts = sandbox.ok(&["ctx", "list", "--label", "turnkeep.ledger.world=team", "--json"]);
+    let context: Value = serde_json::from_str(contexts.lines().next().unwrap()).unwrap();
+    let id = context["context_id"].as_str().unwrap();
+    let append = said(&["append", id, "--type", "x@1", "--msgpack", "-"], b"\x80");
+    assert!(append.contains("`turnkeep world write` and `turnkeep invoke` write to a world"), "{append}");
+}
+
+/// What readers are answered, with what differs from start to start.
+fn answers(sandbox: &Sandbox) -> Vec<String> {
+    let mut answers = Vec::new();
+    for person in [None, Some("ANN"), Some("BOB")] {
+        let seat: Vec<&str> = person.map(|person| vec!["--as", person]).unwrap_or_default();
+        for line in [
+            &["stream", "team", "--json"][..],
+            &["search", "team", "refund migration test", "--json"],
+            &["capsule", "team", "BOB", "--json"],
+        ] {
+            answers.push(sandbox.ok(&[line, &seat].concat()));
+        }
+    }
+    answers.push(sandbox.ok(&["invoke", "team", "Again.", "--key", "k", "--json"]));
+    answers
+}
+
+#[test]
+fn p19_without_its_indexes_a_store_gives_the_same_answers() {
+    let sandbox = Sandbox::new().with_team();
+    sandbox.ok(&["invoke", "team", "Again.", "--key", "k"]);
+    let before = answers(&sandbox);
+    let index = sandbox.data().join("index");
+    assert!(std::fs::read_dir(&index).unwrap().next().is_some(), "there are indexes");
+    std::fs::remove_dir_all(&index).unwrap();
+    assert_eq!(answers(&sandbox), before);
+    assert!(sandbox.ok(&["world", "verify", "team"]).starts_with("sound"));
+}
+
+#[test]
+fn n12_an_entry_that_is_edited_on_the_disk_is_found() {
+    let sandbox = Sandbox::new().with_team();
+    let mut edited = 0;
+    for segment in std::fs::read_dir(sandbox.data().join("log")).unwrap() {
+        let path = segment.unwrap().path();
+        let mut bytes = std::fs::read(&path).unwrap();
+        let at = bytes.windows(15).position(|window| window == b"I take the roun");
+        if let Some(at) = at {
+            bytes[at + 2] = b'f';
+            std::fs::write(&path, bytes).unwrap();
+            edited += 1;
+        }
+    }
+    assert_eq!(edited, 1, "the words are in the log as they are");
+    assert!(!sandbox.output(&["verify"], b"").status.success());
+    let world = sandbox.output(&["world", "verify", "team"], b"");
+    let said = String::from_utf8_lossy(&world.stderr);
+    assert!(!world.status.success() && !said.contains("--listen"), "{said}");
 }

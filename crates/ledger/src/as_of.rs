@@ -44,12 +44,12 @@ impl Point {
         }
     }
 
-    /// Whether a beat is part of the past up to here, of which `so_far` entries are known to be. A beat that
+    /// Whether a beat is part of the past up to here, when those before it wrote `so_far` entries. A beat that
     /// wrote nothing has no place among the entries: it belongs to the past of the next one.
     pub fn covers(&self, so_far: u32, beat: &Outcome) -> bool {
         match self {
             Self::Time(time, entries) => beat.clock.time <= *time && beat.position <= *entries,
-            Self::Entries(entries) => so_far < *entries && beat.position <= *entries,
+            Self::Entries(entries) => so_far < *entries,
         }
     }
 }
@@ -123,9 +123,9 @@ fn newest<'a>(entries: impl Iterator<Item = &'a Entry>, limit: usize) -> (Vec<Va
     (shown, true)
 }
 
-/// Everything that was written, whoever may see it, from a position on; and where the next page begins, if
-/// there is one. For the audit.
-pub fn everything(world: &World, from: u32, limit: usize) -> (Vec<Value>, Option<u32>) {
+/// Everything that was written, whoever may see it, from a position on; and where the next page begins, now or
+/// when more was written. For the audit.
+pub fn everything(world: &World, from: u32, limit: usize) -> (Vec<Value>, u32) {
     let (mut entries, mut bytes, mut next) = (Vec::new(), 0, from);
     for entry in world.all_entries().iter().skip(from as usize).take(limit.clamp(1, ENTRIES_MAX)) {
         bytes += entry.text.len();
@@ -135,7 +135,7 @@ pub fn everything(world: &World, from: u32, limit: usize) -> (Vec<Value>, Option
         entries.push(entry.to_json());
         next += 1;
     }
-    (entries, (next < world.position()).then_some(next))
+    (entries, next)
 }
 
 #[cfg(test)]
@@ -238,8 +238,9 @@ mod tests {
     fn everything_comes_in_pages() {
         let world = world(&[(1, 1, None), (2, 2, Some("B")), (3, 3, None)]);
         let (first, next) = everything(&world, 0, 2);
-        assert_eq!((first.len(), next), (2, Some(2)));
+        assert_eq!((first.len(), next), (2, 2));
         let (rest, end) = everything(&world, 2, 2);
-        assert_eq!((rest.len(), end), (1, None));
+        assert_eq!((rest.len(), end), (1, 3));
+        assert_eq!(everything(&world, end, 2), (vec![], 3), "an auditor goes on from the end");
     }
 }

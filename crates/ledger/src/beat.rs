@@ -84,15 +84,7 @@ pub struct Decision {
 
 /// Decides a beat. What it refuses leaves no trace.
 pub fn decide(world: &World, beat: &Beat<'_>, ids: &mut Ids) -> Result<Decision, Fault> {
-    let view = world.view(beat.principal.viewer());
-    check_expected(&view, beat.expected_cursor)?;
-    let page_start = page_start(&view, beat.envelope.cursor.as_deref())?;
-    let declared = Declared {
-        time: beat.envelope.declared_instant(&world.clock.timezone)?,
-        timezone: beat.envelope.timezone.clone(),
-        pause: beat.envelope.pause,
-    };
-    let commit = clock::commit_time(&world.clock, world.config.clock, beat.now, &declared)?;
+    let Admitted { view, page_start, declared, commit } = admit(world, beat)?;
     let verdict = beat.offer.as_ref().map(|offer| judge(world, beat, offer, &declared, &commit)).transpose();
     let (proposal, rejection) = match verdict {
         Ok(proposal) => (proposal, None),
@@ -102,6 +94,40 @@ pub fn decide(world: &World, beat: &Beat<'_>, ids: &mut Ids) -> Result<Decision,
     draft.take(world, beat, proposal, ids);
     draft.reject(beat, rejection);
     Ok(draft.finish(&view, beat, page_start))
+}
+
+/// Refuses what [`decide`] would refuse whatever a writer proposes: nobody is asked for nothing.
+pub fn check(world: &World, beat: &Beat<'_>) -> Result<(), Fault> {
+    admit(world, beat).map(drop)
+}
+
+/// A request that the world takes.
+struct Admitted<'a> {
+    view: View<'a>,
+    page_start: u64,
+    declared: Declared,
+    commit: WorldTime,
+}
+
+fn admit<'a>(world: &'a World, beat: &Beat<'_>) -> Result<Admitted<'a>, Fault> {
+    beat.envelope.check_invoker(&world.config, &world.people)?;
+    let view = world.view(beat.principal.viewer());
+    check_expected(&view, beat.expected_cursor)?;
+    let page_start = page_start(&view, beat.envelope.cursor.as_deref())?;
+    let declared = Declared {
+        time: beat.envelope.declared_instant(&world.clock.timezone)?,
+        timezone: beat.envelope.timezone.clone(),
+        pause: beat.envelope.pause,
+    };
+    let commit = clock::commit_time(&world.clock, world.config.clock, beat.now, &declared)?;
+    Ok(Admitted { view, page_start, declared, commit })
+}
+
+/// Refuses cursors that mean nothing in a view, whatever became of the request before. A cursor that once was
+/// good stays so: a repeated request is never refused for what it was taken with.
+pub fn check_cursors(view: &View<'_>, envelope: &Envelope, expected: Option<&str>) -> Result<(), Fault> {
+    page_start(view, envelope.cursor.as_deref())?;
+    expected.map_or(Ok(()), |given| cursor::read(view, given, "expected_cursor").map(drop))
 }
 
 fn check_expected(view: &View<'_>, expected: Option<&str>) -> Result<(), Fault> {
@@ -135,7 +161,7 @@ fn judge(
         request: &beat.envelope.request_id,
         actor: offer.actor,
         grant: &offer.grant,
-        clock: commit,
+        clock: if beat.envelope.speaks_as_operator() { commit } else { &world.clock.time },
         commit,
         ahead_seconds: if world.clock.paused { 0 } else { acceptance::AHEAD_SECONDS_MAX },
         zone: declared.timezone.as_ref().unwrap_or(&world.clock.timezone),
@@ -144,6 +170,17 @@ fn judge(
         item: &sees_item,
     };
     acceptance::accept(offer.bundle, &terms)
+}
+
+/// A line of audit about a beat.
+fn line(beat: &Beat<'_>, what: &str, details: &Value) -> Fact {
+    Fact::Line(AuditLine {
+        at: beat.now,
+        principal: beat.principal.key(),
+        what: what.to_owned(),
+        request: Some(Arc::clone(&beat.envelope.request_id)),
+        details: details.to_string(),
+    })
 }
 
 /// A beat in the making.
@@ -183,7 +220,7 @@ impl Draft {
             entries: Vec::new(),
             items: Vec::new(),
             derived: Vec::new(),
-            audit: Vec::new(),
+            audit: beat.envelope.remarks().map(|said| line(beat, "remarks", &said)).into_iter().collect(),
             rejection: None,
             declared: declared.clone(),
             before: world.clock.clone(),
@@ -251,13 +288,8 @@ impl Draft {
     fn reject(&mut self, beat: &Beat<'_>, rejection: Option<Fault>) {
         let Some(fault) = rejection else { return };
         self.rejection = Some(fault.reason());
-        self.audit.push(Fact::Line(AuditLine {
-            at: beat.now,
-            principal: beat.principal.key(),
-            what: "rejection".to_owned(),
-            request: Some(Arc::clone(&beat.envelope.request_id)),
-            details: json!({ "reason": fault.reason(), "message": fault.message }).to_string(),
-        }));
+        let details = json!({ "reason": fault.reason(), "message": fault.message });
+        self.audit.push(line(beat, "rejection", &details));
         if self.entries.is_empty() && !self.declared.is_some() {
             self.clock = self.before.clone();
         }

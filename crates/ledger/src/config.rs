@@ -193,15 +193,6 @@ fn word_of<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> &'static str
     words.iter().find(|(_, known)| known == value).map_or("", |(word, _)| word)
 }
 
-/// The items of a list of people, not more than a world may have.
-fn people<'a>(node: &Node<'a>) -> Result<Vec<Node<'a>>, Fault> {
-    let people = node.items()?;
-    if people.len() > PERSONS_MAX {
-        return Err(node.fault(format!("names more than the {PERSONS_MAX} persons that a world may have")));
-    }
-    Ok(people)
-}
-
 impl Config {
     /// The fields of a request that makes a world.
     pub const FIELDS: &[&str] = &[
@@ -217,7 +208,6 @@ impl Config {
         "limits",
         "pocket_available",
         "start",
-        "forked_from",
     ];
     /// What may be changed later.
     pub const CHANGEABLE: &[&str] =
@@ -259,7 +249,7 @@ impl Config {
         if let Some(node) = node.optional("start")? {
             config.start = WorldTime::parse_in(node.text()?, &config.timezone, &node.path)?;
         }
-        let persons = node.optional("persons")?.map(|node| people(&node)).transpose()?.unwrap_or_default();
+        let persons = node.optional("persons")?.map(|node| node.items()).transpose()?.unwrap_or_default();
         let persons = persons.iter().map(Person::from_json).collect::<Result<Vec<_>, _>>()?;
         Ok((config, persons))
     }
@@ -290,7 +280,7 @@ impl Config {
             self.writer = Writer::from_json(&node)?;
         }
         if let Some(node) = node.optional("writer_persons")? {
-            self.writer_persons = Some(people(&node)?.iter().map(author_name).collect::<Result<_, _>>()?);
+            self.writer_persons = Some(node.items()?.iter().map(author_name).collect::<Result<_, _>>()?);
         }
         if let Some(node) = node.optional("limits")? {
             self.limits.change(&node)?;

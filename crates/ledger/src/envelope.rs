@@ -2,8 +2,10 @@
 //!
 //! [`Envelope::parse`] checks in a fixed order and stops at the first fault: the sections are there and
 //! are objects, then `request_id`, `invoker`, `operator`, `mode`, `declared_overrides`, `ui`. Unknown fields
-//! are ignored. A refused envelope leaves no trace; whether the caller may speak as the operator is for
-//! whoever knows the caller ([`Envelope::speaks_as_operator`]).
+//! are ignored. It knows no world, so a request that was answered can be read for ever; whom an invoker may not
+//! claim to be is asked of the world that it is new to ([`Envelope::check_invoker`]). A refused envelope leaves
+//! no trace; whether the caller may speak as the operator is for whoever knows the caller
+//! ([`Envelope::speaks_as_operator`]).
 
 use std::sync::Arc;
 
@@ -13,12 +15,14 @@ use crate::config::{Config, People};
 use crate::fault::{Code, Fault};
 use crate::ids::OPERATOR;
 use crate::json::{self, Node};
-use crate::time::{WorldTime, Zone};
+use crate::time::{self, WorldTime, Zone};
 
 /// The characters of a request id.
 pub const REQUEST_ID_CHARACTERS_MAX: usize = 200;
 /// The bytes of what the operator says at once.
 pub const INPUT_TEXT_BYTES_MAX: usize = 1 << 20;
+/// The bytes that are kept of what is said for the audit only.
+const REMARK_BYTES_MAX: usize = 16 << 10;
 /// The bytes of an invoker's id.
 pub const INVOKER_ID_BYTES_MAX: usize = 1024;
 
@@ -67,6 +71,8 @@ pub struct Envelope {
     pub pause: Option<bool>,
     /// Where the reader's stream is to go on.
     pub cursor: Option<String>,
+    /// For the audit only, whatever it is.
+    pub client_timestamp: Option<String>,
 }
 
 /// What is declared about time.
@@ -88,15 +94,17 @@ struct Sections<'a> {
 }
 
 impl Envelope {
-    /// Reads an envelope that came to the world of this configuration and these people.
-    pub fn parse(value: &Value, config: &Config, people: &People) -> Result<Self, Fault> {
+    /// Reads an envelope.
+    pub fn parse(value: &Value) -> Result<Self, Fault> {
         let sections = Sections::of(Node::root(value, Code::EnvelopeInvalid))?;
         let request_id = request_id(&sections.root)?;
-        let (invoker_id, notes) = invoker(&sections.invoker, config, people)?;
+        let (invoker_id, notes) = invoker(&sections.invoker)?;
         let input_text = operator(&sections.operator)?;
         let (kind, client_intent) = mode(&sections.mode)?;
         let overrides = sections.overrides.as_ref().map(overrides).transpose()?.unwrap_or_default();
         let cursor = sections.ui.as_ref().map(|ui| nullable_text(ui, "stream_cursor")).transpose()?.flatten();
+        let ui = sections.ui.as_ref().map(|ui| ui.value);
+        let client_timestamp = ui.and_then(|ui| ui.get("client_timestamp_utc")?.as_str()).map(str::to_owned);
         Ok(Self {
             request_id,
             invoker_id,
@@ -108,7 +116,30 @@ impl Envelope {
             timezone: overrides.timezone,
             pause: overrides.pause,
             cursor,
+            client_timestamp,
         })
+    }
+
+    /// What the caller says for the audit only, if it says anything; long texts are cut.
+    pub fn remarks(&self) -> Option<Value> {
+        let said = [
+            ("notes", &self.notes),
+            ("client_intent", &self.client_intent),
+            ("client_timestamp_utc", &self.client_timestamp),
+        ];
+        let said =
+            said.into_iter().filter_map(|(key, text)| Some((key.to_owned(), cut(text.as_deref()?).into())));
+        let said: Map<_, _> = said.collect();
+        (!said.is_empty()).then_some(Value::Object(said))
+    }
+
+    /// Refuses an invoker that claims to be the operator or a human of this world.
+    pub fn check_invoker(&self, config: &Config, people: &People) -> Result<(), Fault> {
+        if !people.claims_to_be_human(&self.invoker_id, &config.operator_label) {
+            return Ok(());
+        }
+        let message = "names the operator or a human: an invoker is the program that carries the request";
+        Err(Fault::new(Code::InvokerForbidden, "invoker.invoker_id", message))
     }
 
     /// Whether it does what only the operator may: say something, or declare a time, a zone or a pause.
@@ -140,6 +171,10 @@ impl<'a> Sections<'a> {
     }
 }
 
+fn cut(remark: &str) -> &str {
+    remark.get(..remark.floor_char_boundary(REMARK_BYTES_MAX)).unwrap_or_default()
+}
+
 fn nullable_text(node: &Node<'_>, key: &str) -> Result<Option<String>, Fault> {
     node.optional(key)?.map(|node| node.text().map(str::to_owned)).transpose()
 }
@@ -158,7 +193,7 @@ fn request_id(root: &Node<'_>) -> Result<Arc<str>, Fault> {
     })
 }
 
-fn invoker(node: &Node<'_>, config: &Config, people: &People) -> Result<(String, Option<String>), Fault> {
+fn invoker(node: &Node<'_>) -> Result<(String, Option<String>), Fault> {
     let role = node.field("invoker_role")?;
     if role.text()? != ROLE {
         return Err(role.fault("must be INVOKER"));
@@ -167,10 +202,6 @@ fn invoker(node: &Node<'_>, config: &Config, people: &People) -> Result<(String,
     let id = given.text()?;
     if id.trim().is_empty() || id.len() > INVOKER_ID_BYTES_MAX {
         return Err(given.fault("must be 1 to 1024 bytes that name the program that asks"));
-    }
-    if people.claims_to_be_human(id, &config.operator_label) {
-        let message = "names the operator or a human: an invoker is the program that carries the request";
-        return Err(Fault::new(Code::InvokerForbidden, given.path, message));
     }
     Ok((id.to_owned(), nullable_text(node, "notes")?))
 }
@@ -206,34 +237,51 @@ fn overrides(node: &Node<'_>) -> Result<Overrides, Fault> {
 }
 
 fn declared_time(node: Node<'_>) -> Result<String, Fault> {
-    let format =
-        || Fault::new(Code::TimeFormat, node.path, "must be a time in text, such as 2026-11-15T09:00:00Z");
-    node.value.as_str().map(str::to_owned).ok_or_else(format)
+    let given = node.value.as_str().filter(|text| WorldTime::is_time(text));
+    given.map(str::to_owned).ok_or_else(|| time::no_time(node.path))
 }
 
 fn timezone(node: &Node<'_>) -> Result<Zone, Fault> {
     Zone::named(node.text()?).ok_or_else(|| node.fault("is not a time zone of the IANA list"))
 }
 
-/// By what two requests are the same: the BLAKE3 of the canonical form of the envelope, without `ui` and
-/// `invoker.notes`, and of the bundle that came with it.
+/// A part of an envelope by which it is recognised.
+enum Part {
+    /// A value.
+    Value,
+    /// An object of these.
+    Fields(&'static [(&'static str, Part)]),
+}
+
+/// All that is understood of an envelope, but `ui` and `invoker.notes`.
+const IDENTITY: Part = Part::Fields(&[
+    ("request_id", Part::Value),
+    ("invoker", Part::Fields(&[("invoker_id", Part::Value), ("invoker_role", Part::Value)])),
+    ("operator", Part::Fields(&[("operator_id", Part::Value), ("input_text", Part::Value)])),
+    ("mode", Part::Fields(&[("kind", Part::Value), ("client_intent", Part::Value)])),
+    ("declared_overrides", Part::Fields(&[("time", DECLARED_TIME), ("pause_time", Part::Value)])),
+]);
+const DECLARED_TIME: Part = Part::Fields(&[("declared_world_time", Part::Value), ("timezone", Part::Value)]);
+
+/// By what two requests are the same: the BLAKE3 of the canonical form of the envelope as it is understood,
+/// and of the bundle that came with it. Unknown fields are ignored here as everywhere in an envelope, and null
+/// is the same as absent, so that a client that learnt to say more may repeat what it asked before. `ui` and
+/// `invoker.notes` do not count. A bundle is shown as it came, so every byte of its meaning counts.
 pub fn fingerprint(envelope: &Value, bundle: Option<&Value>) -> [u8; 32] {
-    let mut parts = vec![essential(envelope)];
+    let mut parts = vec![understood(envelope, &IDENTITY).unwrap_or_default()];
     parts.extend(bundle.cloned());
     json::fingerprint(&Value::Array(parts))
 }
 
-fn essential(envelope: &Value) -> Value {
-    let Some(fields) = envelope.as_object() else { return envelope.clone() };
-    let kept = fields.iter().filter(|(key, _)| *key != "ui").map(|(key, value)| match key.as_str() {
-        "invoker" => (key.clone(), without(value, "notes")),
-        _ => (key.clone(), value.clone()),
-    });
-    Value::Object(kept.collect())
-}
-
-fn without(value: &Value, unwanted: &str) -> Value {
-    let Some(fields) = value.as_object() else { return value.clone() };
-    let kept = fields.iter().filter(|(key, _)| *key != unwanted);
-    Value::Object(kept.map(|(key, value)| (key.clone(), value.clone())).collect::<Map<_, _>>())
+fn understood(value: &Value, part: &Part) -> Option<Value> {
+    match part {
+        Part::Value => (!value.is_null()).then(|| value.clone()),
+        Part::Fields(fields) => {
+            let field = |(key, part): &(&str, Part)| {
+                understood(value.get(key)?, part).map(|value| ((*key).to_owned(), value))
+            };
+            let fields: Map<_, _> = fields.iter().filter_map(field).collect();
+            (!fields.is_empty()).then_some(Value::Object(fields))
+        }
+    }
 }

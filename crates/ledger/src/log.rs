@@ -8,7 +8,7 @@ use bytes::Bytes;
 use turnkeep_store::{
     Append, AppendPart, Appended, Command, CreateContext, Key, Labels, NewBlob, NewTurn, ReadError, Store,
 };
-use turnkeep_types::{ContextId, TurnId};
+use turnkeep_types::{BlobHash, ContextId, TurnId};
 
 use crate::fact::{Fact, Family};
 use crate::ids::Name;
@@ -45,12 +45,21 @@ pub enum LoadError {
     NoConfiguration(Name),
 }
 
-/// A record that no turn can hold.
+/// A fact that cannot be recorded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a record of {bytes} bytes is over the limit of {RECORD_BYTES_MAX}")]
-pub struct RecordTooLarge {
-    /// How large it would be.
-    pub bytes: usize,
+pub enum Unrecordable {
+    /// No turn can hold it.
+    #[error("a record of {bytes} bytes is over the limit of {RECORD_BYTES_MAX}")]
+    TooLarge {
+        /// How large it would be.
+        bytes: usize,
+    },
+    /// It would not be read back as it is, so it must never enter the log.
+    #[error("a record of type {declared} would not be read back as it was written")]
+    Unreadable {
+        /// Its type.
+        declared: String,
+    },
 }
 
 /// The contexts of a world, and how far they were read.
@@ -89,17 +98,22 @@ impl Family {
     }
 }
 
-/// The commands that make the contexts of a world; repeatable, since each has its key. A fork's reality
-/// begins with a turn of its origin.
+/// The commands that make the contexts of a world. A fork's reality begins with a turn of its origin, so each
+/// attempt makes a new one, of which the newest counts; the others have keys and are made once.
 pub fn create_contexts(world: &Name, base: Option<TurnId>) -> [Command; 3] {
     FAMILIES.map(|family| {
         let labels = [(WORLD_LABEL, world.as_str()), (FAMILY_LABEL, family.word())];
         let labels: Labels = labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
         let base = base.filter(|_| family == Family::Reality);
-        let from = base.map(|base| format!(":{base}")).unwrap_or_default();
-        let key = Key::new(format!("turnkeep.ledger:{world}:{}{from}", family.word()).into());
+        let key = Key::new(format!("turnkeep.ledger:{world}:{}", family.word()).into());
+        let key = key.filter(|_| family != Family::Reality);
         Command::CreateContext(CreateContext { base, labels, key })
     })
+}
+
+/// Whether a world's configuration is recorded in its audit context.
+pub fn has_begun(store: &Store, audit: ContextId) -> Result<bool, LoadError> {
+    Ok(store.context(audit)?.head.is_some())
 }
 
 /// The worlds that have contexts in the store, each with them in the order of the families.
@@ -113,12 +127,25 @@ pub fn find_worlds(store: &Store) -> Vec<(Name, [ContextId; 3])> {
         if let (Some(world), Some(family)) = (world, family)
             && let Some(place) = found.entry(world).or_default().get_mut(family.index())
         {
-            // Newest first: an older one is of a fork that was begun and given up.
+            // Newest first: an older one was made by an attempt that broke off.
             place.get_or_insert(context.id);
         }
     }
     let whole = |(world, [a, b, c]): (Name, [Option<ContextId>; 3])| Some((world, [a?, b?, c?]));
     found.into_iter().filter_map(whole).collect()
+}
+
+/// The context in which a record that this context shows was written, if one of its turns holds this blob.
+pub fn written_in(store: &Store, context: ContextId, blob: BlobHash) -> Result<Option<ContextId>, ReadError> {
+    let mut from = 0;
+    loop {
+        let turns = store.range(context, from, PAGE_TURNS)?;
+        if let Some(found) = turns.iter().find(|turn| turn.hash == blob) {
+            return Ok(Some(found.context));
+        }
+        let Some(last) = turns.last() else { return Ok(None) };
+        from = last.depth + 1;
+    }
 }
 
 impl Place {
@@ -142,7 +169,7 @@ impl Place {
     }
 
     /// One append of all of these facts, guarded by the head of reality; None for none.
-    pub fn append(&self, facts: &[Fact]) -> Result<Option<Command>, RecordTooLarge> {
+    pub fn append(&self, facts: &[Fact]) -> Result<Option<Command>, Unrecordable> {
         let part = |(family, facts): (Family, Vec<&Fact>)| {
             let stretch = self.of(family);
             let expected_head = (family == Family::Reality).then_some(stretch.head);
@@ -152,11 +179,6 @@ impl Place {
         let written = record::by_family(facts).into_iter().filter(|(_, facts)| !facts.is_empty());
         let parts = written.map(part).collect::<Result<Vec<_>, _>>()?;
         Ok((!parts.is_empty()).then_some(Command::Append(Append { parts, key: None, strict: false })))
-    }
-
-    /// Whether the world's configuration is recorded.
-    pub fn has_begun(&self, store: &Store) -> Result<bool, LoadError> {
-        Ok(store.context(self.of(Family::Audit).context)?.head.is_some())
     }
 
     /// Notes what an append of ours added.
@@ -206,10 +228,13 @@ impl Stretch {
     }
 }
 
-fn turn(fact: &Fact) -> Result<NewTurn, RecordTooLarge> {
+fn turn(fact: &Fact) -> Result<NewTurn, Unrecordable> {
     let (declared, payload) = record::encode(fact);
+    if record::decode(&declared, &payload).as_ref() != Ok(fact) {
+        return Err(Unrecordable::Unreadable { declared: declared.id.to_string() });
+    }
     let payload = NewBlob::from_raw(Bytes::clone(&payload), RECORD_BYTES_MAX)
-        .map_err(|_| RecordTooLarge { bytes: payload.len() })?;
+        .map_err(|_| Unrecordable::TooLarge { bytes: payload.len() })?;
     Ok(NewTurn { declared, encoding: MSGPACK, payload, fs_root: None })
 }
 

@@ -111,7 +111,7 @@ fn form_again(view: &View<'_>, outcome: &Outcome, sent: &Value) -> Value {
     let bundle = outcome.bundle.and_then(|id| world.bundle(id));
     let numbers = bundle.map_or(0..0, |bundle| bundle.first..bundle.first + bundle.commit.entries);
     let entries: Vec<Entry> = numbers.clone().filter_map(|number| world.entry(number).cloned()).collect();
-    let items = world.items().iter().filter(|row| numbers.contains(&row.entry));
+    let items = world.items_from(numbers.start).take_while(|row| row.entry < numbers.end);
     let items: Vec<PocketItem> = items.map(|row| row.item.clone()).collect();
     let written = bundle.map(|bundle| (&bundle.commit, &entries[..], &items[..]));
     let text =

@@ -23,7 +23,7 @@ struct Shown<'a> {
 
 /// The items that the view sees and that no visible item replaces, in ledger order.
 fn live<'a>(view: &View<'a>, staged: &Staged<'a>) -> Vec<Shown<'a>> {
-    let committed = view.world.items().iter().filter_map(|row| {
+    let committed = view.world.items(view.at()).filter_map(|row| {
         Some(Shown { item: &row.item, source: view.numbered(row.entry)?, number: Some(row.entry) })
     });
     let fresh = staged.items(view).map(|(item, source)| Shown { item, source, number: None });
@@ -97,4 +97,100 @@ pub fn open_calendar(view: &View<'_>, now: &WorldTime) -> Vec<u32> {
 /// Whether the view sees an item of this id, so that it may be replaced.
 pub fn sees_item(view: &View<'_>, id: ItemId) -> bool {
     view.world.item(id).is_some_and(|row| view.sees(row.entry))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use turnkeep_types::Timestamp;
+
+    use super::*;
+    use crate::config::{Config, Profile};
+    use crate::entry::{Author, AuthorClass, Channel};
+    use crate::fact::Fact;
+    use crate::ids::{BundleId, EntryId, Name};
+    use crate::teamworld::random::Random;
+    use crate::{Viewer, World};
+
+    const PEOPLE: [&str; 3] = ["ANN", "BOB", "CAT"];
+
+    fn name(text: &str) -> Name {
+        Name::new(text).unwrap()
+    }
+
+    /// An entry of ANN, for all or for some.
+    fn entry(number: u128, random: &mut Random) -> Entry {
+        let readers = PEOPLE.iter().filter(|_| random.percent(50)).map(|reader| name(reader)).collect();
+        Entry {
+            id: EntryId(number),
+            bundle: BundleId(1),
+            request: Arc::from("r"),
+            time: WorldTime::at(Timestamp(1)),
+            author: Author { class: AuthorClass::Person, id: name("ANN") },
+            label: "Ann".into(),
+            visible_to: random.percent(60).then_some(readers),
+            channel: Channel::People,
+            text: "Lunch".into(),
+        }
+    }
+
+    /// One that may replace an earlier one, seen or not, and may only take it away.
+    fn item(number: u128, random: &mut Random) -> PocketItem {
+        let before = usize::try_from(number).unwrap();
+        let supersedes = (before > 0 && random.percent(60)).then(|| ItemId(random.below(before) as u128));
+        PocketItem {
+            id: ItemId(number),
+            kind: if random.percent(80) { ItemKind::Calendar } else { ItemKind::Message },
+            entry: EntryId(number),
+            title: random.percent(70).then_some(0..5),
+            time: None,
+            location: None,
+            notes: None,
+            supersedes,
+        }
+    }
+
+    /// What is shown, item by item, from all that there ever was.
+    fn expected(view: &View<'_>, items: &[PocketItem], kind: ItemKind) -> Vec<String> {
+        let visible = || items.iter().filter(|item| view.entry(item.entry).is_some());
+        let replaced: HashSet<ItemId> = visible().filter_map(|item| item.supersedes).collect();
+        let shown = |item: &&PocketItem| {
+            item.kind == kind
+                && !replaced.contains(&item.id)
+                && (kind == ItemKind::Message || item.title.is_some())
+        };
+        visible().filter(shown).map(|item| item.id.to_string()).collect()
+    }
+
+    fn shown(pocket: &Value, part: &str) -> Vec<String> {
+        let items = pocket[part]["items"].as_array().unwrap();
+        items.iter().map(|item| item["item_id"].as_str().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn p15_what_is_passed_over_is_what_nobody_is_shown_at_any_position() {
+        for seed in 0..60 {
+            let mut random = Random::new(seed);
+            let start = WorldTime::at(Timestamp(1));
+            let mut world = World::new(Config::new(name("w"), Profile::Narrative, start));
+            let mut items = Vec::new();
+            for number in 0..24 {
+                world.apply(Fact::Entry(entry(number, &mut random)));
+                items.push(item(number, &mut random));
+                world.apply(Fact::Item(items[items.len() - 1].clone()));
+            }
+            let viewers = PEOPLE.map(|reader| Viewer::Reader(name(reader))).into_iter();
+            for (viewer, at) in
+                viewers.chain([Viewer::Public]).flat_map(|v| (0..=24).map(move |at| (v.clone(), at)))
+            {
+                let view = world.view_at(viewer.clone(), at);
+                let pocket = show(&view, &Staged::default(), &world.clock, true);
+                for (part, kind) in [("calendar", ItemKind::Calendar), ("messages", ItemKind::Message)] {
+                    let expect = expected(&view, &items, kind);
+                    assert_eq!(shown(&pocket, part), expect, "seed {seed}, {viewer:?} at {at}, {part}");
+                }
+            }
+        }
+    }
 }

@@ -54,6 +54,14 @@ pub fn decode(declared: &TypeRef, payload: &[u8]) -> Result<Fact, RecordError> {
     }
 }
 
+/// Whether a payload can be read as a record of a world, of whatever type.
+pub fn is_record(payload: &[u8]) -> bool {
+    let fields = Fields::decode(payload);
+    fields.is_some_and(|fields| {
+        meaning::KINDS.iter().any(|kind| matches!(meaning::read(kind, &fields), Some(Ok(_))))
+    })
+}
+
 /// Facts by family, each in its order: what one append holds.
 pub fn by_family(facts: &[Fact]) -> [(Family, Vec<&Fact>); 3] {
     let of = |family| (family, facts.iter().filter(|fact| fact.family() == family).collect());

@@ -19,9 +19,9 @@ use crate::time::WorldTime;
 use crate::tools::ToolRequest;
 use crate::view::View;
 
-/// So many results a search gives unless it is told otherwise.
-pub const SEARCH_LIMIT_DEFAULT: u32 = 10;
-/// More results no request gets; those who ask for entries by id get as many.
+/// So many results a request gets unless it says otherwise.
+pub const LIMIT_DEFAULT: u32 = 10;
+/// More results no request gets.
 pub const LIMIT_MAX: u32 = 200;
 
 /// From when, inclusive, to when, exclusive; none is open.
@@ -61,16 +61,18 @@ pub fn search(view: &View<'_>, request: &ToolRequest, window: &TimeWindow) -> Va
         text: &request.query_text,
         author: request.person_id.as_deref(),
         window: window.in_milliseconds(),
-        limit: request.limit.unwrap_or(SEARCH_LIMIT_DEFAULT) as usize,
+        limit: request.limit.unwrap_or(LIMIT_DEFAULT) as usize,
     };
     let scope = Scope { classes: view.classes(), at: view.at() };
     let Ok(hits) = view.world.index().search(&scope, &query, &Visible(view));
     let found = hits.into_iter().filter_map(|Hit { entry, .. }| view.numbered(entry));
     let excerpts = Excerpts::of(query.text);
-    pack(request, &found.map(|entry| result(entry, excerpts.range(&entry.text))).collect::<Vec<_>>())
+    let results: Vec<_> = found.map(|entry| result(entry, excerpts.range(&entry.text))).collect();
+    pack(request, &results, None)
 }
 
-/// The entries of these ids and bundles, in ledger order, each once.
+/// The entries of these ids and bundles, in ledger order, each once. Who named more than the limit lets through
+/// is told how many there are.
 pub fn get(view: &View<'_>, request: &ToolRequest, window: &TimeWindow) -> Value {
     let ids = request.query_text.split([' ', ',', '\n', '\r', '\t']).filter(|id| !id.is_empty());
     let mut numbers: Vec<u32> = ids.flat_map(|id| numbers_of(view, id)).collect();
@@ -81,9 +83,13 @@ pub fn get(view: &View<'_>, request: &ToolRequest, window: &TimeWindow) -> Value
         author && window.holds(&entry.time)
     };
     let found = numbers.into_iter().filter_map(|number| view.numbered(number)).filter(wanted);
-    let found = found.take(request.limit.unwrap_or(LIMIT_MAX) as usize);
+    let found: Vec<&Entry> = found.collect();
+    let shown = found.iter().take(request.limit.unwrap_or(LIMIT_DEFAULT) as usize);
     let excerpts = Excerpts::of("");
-    pack(request, &found.map(|entry| result(entry, excerpts.range(&entry.text))).collect::<Vec<_>>())
+    let results: Vec<_> = shown.map(|entry| result(entry, excerpts.range(&entry.text))).collect();
+    let more = (results.len() < found.len())
+        .then(|| format!("the first {} of {}: a larger limit shows more", results.len(), found.len()));
+    pack(request, &results, more)
 }
 
 /// The visible entries that an id means; none for an id that means nothing to the view.
@@ -107,14 +113,14 @@ fn result(entry: &Entry, range: Range<usize>) -> Value {
     })
 }
 
-fn pack(request: &ToolRequest, results: &[Value]) -> Value {
+fn pack(request: &ToolRequest, results: &[Value], notes: Option<String>) -> Value {
     let empty = results.is_empty();
     json!({
         "tool_request_id": request.tool_request_id,
         "request_id": request.request_id,
         "results": results,
         "empty": empty,
-        "notes": null,
+        "notes": notes,
     })
 }
 

@@ -1,4 +1,4 @@
-//! Search over what a reader may see: BM25 with postings split by audience class.
+//! Search over what a reader may see: BM25 whose figures are sums over the audience classes of a view.
 //!
 //! An [`Index`] takes the entries of a world in ledger order and gives each a dense number. A search
 //! names the classes that a view may read and the position that it reads at; every figure of the
@@ -22,16 +22,18 @@ mod columns;
 mod excerpt;
 mod filter;
 mod fold;
-mod gather;
 mod index;
 mod lexicon;
 mod naming;
 mod postings;
 mod query;
 mod rank;
-mod scratch;
+mod scoring;
+mod shown;
 mod stem;
+mod stops;
 mod surroundings;
+mod sweep;
 mod terms;
 mod words;
 

@@ -12,6 +12,9 @@ use turnkeep_types::Timestamp;
 
 use crate::fault::{Code, Fault};
 
+/// The first instant that RFC 3339 can write in UTC: the beginning of the year 0.
+const EARLIEST: jiff::Timestamp = jiff::Timestamp::constant(-62_167_219_200, 0);
+
 /// An instant of a world, with its text. Two are equal and ordered by the instant alone.
 #[derive(Debug, Clone)]
 pub struct WorldTime {
@@ -26,34 +29,37 @@ impl WorldTime {
         Self::of(jiff::Timestamp::from_millisecond(ms).unwrap_or(jiff::Timestamp::MAX))
     }
 
+    /// The instant is what the text says, so that it is the same when it is read back.
     fn of(instant: jiff::Timestamp) -> Self {
-        Self { instant, text: format!("{instant:.3}").into() }
+        let text: Arc<str> = format!("{instant:.3}").into();
+        Self { instant: text.parse().unwrap_or(instant), text }
+    }
+
+    /// Whether a text is a time: RFC 3339, or a local one, whatever its zone makes of it.
+    pub fn is_time(text: &str) -> bool {
+        Reading::of(text).is_some()
     }
 
     /// The instant of an RFC 3339 text, which is kept as it is.
     pub fn parse(text: &str) -> Option<Self> {
-        let instant = (Written::of(text) == Some(Written::Instant)).then(|| text.parse().ok()).flatten()?;
-        Some(Self { instant, text: text.into() })
+        match Reading::of(text)? {
+            Reading::Instant(instant) => Some(Self { instant, text: text.into() }),
+            Reading::Local(_) => None,
+        }
     }
 
     /// The instant of an RFC 3339 text, or of a local time in a zone.
     pub fn parse_in(text: &str, zone: &Zone, path: &str) -> Result<Self, Fault> {
-        if let Some(time) = Self::parse(text) {
-            return Ok(time);
-        }
-        let format = || {
-            let message = "must be a time such as 2026-11-15T09:00:00Z or, local, 2026-11-15T09:00:00";
-            Fault::new(Code::TimeFormat, path, message)
+        let local = match Reading::of(text).ok_or_else(|| no_time(path))? {
+            Reading::Instant(instant) => return Ok(Self { instant, text: text.into() }),
+            Reading::Local(local) => local,
         };
-        let local =
-            (Written::of(text) == Some(Written::Local)).then(|| text.parse::<DateTime>().ok()).flatten();
-        let local = local.ok_or_else(format)?;
         let ambiguous = |_| {
             let message = format!("{text} does not exist or exists twice in {zone}: give an offset");
             Fault::new(Code::TimeAmbiguous, path, message)
         };
         let instant = zone.0.to_ambiguous_timestamp(local).unambiguous().map_err(ambiguous)?;
-        Ok(Self::of(instant))
+        if instant < EARLIEST { Err(no_time(path)) } else { Ok(Self::of(instant)) }
     }
 
     /// The text.
@@ -79,20 +85,40 @@ impl WorldTime {
     }
 }
 
+/// The complaint about a text that is no time.
+pub(crate) fn no_time(path: impl Into<String>) -> Fault {
+    let message = "must be a time such as 2026-11-15T09:00:00Z or, local, 2026-11-15T09:00:00";
+    Fault::new(Code::TimeFormat, path, message)
+}
+
+/// What a text says, before a zone is asked.
+enum Reading {
+    Instant(jiff::Timestamp),
+    Local(DateTime),
+}
+
+impl Reading {
+    fn of(text: &str) -> Option<Self> {
+        match Written::of(text)? {
+            Written::Instant => text.parse().ok().filter(|instant| *instant >= EARLIEST).map(Self::Instant),
+            Written::Local => text.parse().ok().map(Self::Local),
+        }
+    }
+}
+
 /// What a text is written as. The parser takes more than RFC 3339 has, such as `20261115T090000Z`; what is
 /// kept and shown as it was given is held to the letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Written {
     /// A date and a time with an offset.
     Instant,
-    /// A date, perhaps with a time, without one.
+    /// A date and a time without one. A date alone is no time: one that lost its hours would move a clock.
     Local,
 }
 
 impl Written {
     fn of(text: &str) -> Option<Self> {
-        let rest = digits(text, "0000-00-00")?;
-        let Some(rest) = rest.strip_prefix(['T', 't']) else { return rest.is_empty().then_some(Self::Local) };
+        let rest = digits(text, "0000-00-00")?.strip_prefix(['T', 't'])?;
         let rest = digits(rest, "00:00")?;
         let Some(rest) = digits(rest, ":00") else { return rest.is_empty().then_some(Self::Local) };
         let fraction = |rest: &str| rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -154,6 +180,8 @@ impl Zone {
     /// The zone of this name.
     pub fn named(name: &str) -> Option<Self> {
         let zone = jiff::tz::TimeZoneDatabase::bundled().get(name).ok()?;
+        // One without a name, such as `Etc/Unknown`, is none.
+        zone.iana_name()?;
         Some(Self(zone))
     }
 
@@ -178,6 +206,31 @@ mod tests {
         assert_eq!(WorldTime::at(Timestamp(1_763_197_200_000)).as_str(), "2025-11-15T09:00:00.000Z");
         let later = WorldTime::parse("2026-01-01T00:00:00+02:00").unwrap().plus_seconds(1);
         assert_eq!(later.as_str(), "2025-12-31T22:00:01.000Z");
+    }
+
+    #[test]
+    fn every_time_that_can_be_made_reads_back_the_same() {
+        let zones = ["Asia/Tokyo", "Europe/Berlin", "America/Los_Angeles", "UTC"]
+            .map(|name| Zone::named(name).unwrap());
+        let texts = [
+            "0000-01-01T00:00:00",
+            "0000-01-01T00:00:00Z",
+            "0000-01-01T00:00:00+23:59",
+            "0001-01-01T00:00:00.9999999",
+            "2026-11-15T09:00:05.1239",
+            "9999-12-31T23:59:59.999999999",
+            "9999-12-31T23:59:59Z",
+            "9999-12-30T00:00:00-23:59",
+        ];
+        for (zone, text) in zones.iter().flat_map(|zone| texts.map(|text| (zone, text))) {
+            let Ok(time) = WorldTime::parse_in(text, zone, "t") else { continue };
+            for made in [time.clone(), time.plus_seconds(1), time.plus_seconds(i64::MAX)] {
+                assert_eq!(WorldTime::parse(made.as_str()), Some(made.clone()), "{text} in {zone}: {made:?}");
+            }
+        }
+        assert!(WorldTime::parse_in("0000-01-01T00:00:00", &zones[0], "t").is_err());
+        assert!(WorldTime::parse_in("0000-01-01T00:00:00", &zones[2], "t").is_ok());
+        assert!(Zone::named("Etc/Unknown").is_none());
     }
 
     #[test]
@@ -214,11 +267,12 @@ mod tests {
             "2026-11-15T09:00:00Z ",
             "2026-11-1５T09:00:00Z",
             "2026-W46-7",
+            "2026-11-15",
         ] {
             assert_eq!(WorldTime::parse(text), None, "{text}");
             assert_eq!(WorldTime::parse_in(text, &berlin, "t").unwrap_err().code, Code::TimeFormat, "{text}");
         }
-        for text in ["2026-11-15", "2026-11-15T00:00", "2026-11-15T00:00:00", "2026-11-15T00:00:00.000"] {
+        for text in ["2026-11-15T00:00", "2026-11-15T00:00:00", "2026-11-15T00:00:00.000"] {
             let time = WorldTime::parse_in(text, &berlin, "t").unwrap();
             assert_eq!(time.as_str(), "2026-11-14T23:00:00.000Z", "{text}");
         }
@@ -242,7 +296,9 @@ mod tests {
         ] {
             assert_eq!(parse(text).unwrap_err().code, code, "{text}");
         }
-        assert!(Zone::named("Mars/Olympus").is_none());
+        for none in ["Mars/Olympus", "Etc/Unknown", ""] {
+            assert!(Zone::named(none).is_none(), "{none}");
+        }
     }
 
     #[test]

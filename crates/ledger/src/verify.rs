@@ -18,7 +18,7 @@ use crate::audience::Viewer;
 use crate::entry::{AuthorClass, Channel, Entry};
 use crate::epoch;
 use crate::fact::{Door, Fact, Outcome, PocketItem, Span};
-use crate::ids::{EntryId, ItemId};
+use crate::ids::{EntryId, ItemId, Name};
 use crate::log::{LoadError, Place};
 use crate::outcome;
 use crate::time::WorldTime;
@@ -72,15 +72,16 @@ impl Report {
 
 /// Checks the world in these contexts. None if there is none.
 pub fn verify(store: &Store, contexts: [ContextId; 3]) -> Result<Option<Report>, LoadError> {
-    let mut facts = Vec::new();
-    Place::new(contexts).catch_up(store, |turn, fact| facts.push((turn, fact)))?;
-    let first = facts.iter().position(|(_, fact)| matches!(fact, Fact::Config(_)));
-    let Some((_, Fact::Config(config))) = first.and_then(|at| facts.get(at)) else { return Ok(None) };
-    let mut checker = Checker::new(World::new((**config).clone()));
-    for (turn, fact) in facts {
-        checker.take(turn, fact);
-    }
-    Ok(Some(checker.finish()))
+    let mut checker: Option<Checker> = None;
+    Place::new(contexts).catch_up(store, |turn, fact| {
+        if let (None, Fact::Config(config)) = (&checker, &fact) {
+            checker = Some(Checker::new(World::new((**config).clone())));
+        }
+        if let Some(checker) = &mut checker {
+            checker.take(turn, fact);
+        }
+    })?;
+    Ok(checker.map(Checker::finish))
 }
 
 /// Reads a world for a report of leaks: runs of text that their author could not have seen.
@@ -93,6 +94,8 @@ struct Checker {
     report: Report,
     entry_ids: HashSet<EntryId>,
     item_ids: HashSet<ItemId>,
+    /// Everyone in whose name an attached writer ever was to write.
+    writers: HashSet<Name>,
     /// Entries since the last bundle was closed.
     open: Vec<Entry>,
     last_turn: Option<TurnId>,
@@ -106,6 +109,7 @@ impl Checker {
             report: Report::default(),
             entry_ids: HashSet::new(),
             item_ids: HashSet::new(),
+            writers: HashSet::new(),
             open: Vec::new(),
             last_turn: None,
             last_time: None,
@@ -118,6 +122,9 @@ impl Checker {
 
     fn take(&mut self, turn: TurnId, fact: Fact) {
         self.last_turn = Some(turn);
+        if let Fact::Config(config) = &fact {
+            self.writers.extend(config.writer_persons.iter().flatten().cloned());
+        }
         let faults = match &fact {
             Fact::Entry(entry) => self.check_entry(entry),
             Fact::Item(item) => self.check_item(item),
@@ -210,7 +217,7 @@ impl Checker {
     /// Packs say for whose eyes they were made only by their hash, so every view is tried.
     fn some_view_holds(&self, told: &crate::fact::Epoch) -> bool {
         let persons = self.world.people.iter().map(|person| Viewer::Reader(person.id.clone()));
-        let named = self.world.config.writer_persons.iter().flatten().cloned().map(Viewer::Reader);
+        let named = self.writers.iter().cloned().map(Viewer::Reader);
         let mut viewers = std::iter::once(Viewer::Public).chain(persons).chain(named);
         viewers.any(|viewer| epoch::validate(&self.world.view_at(viewer, told.position), told).is_ok())
     }

@@ -6,10 +6,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::audience::{Classes, Viewer};
+use crate::audience::{Audience, Classes, Viewer};
 use crate::config::{Config, People};
 use crate::entry::{AuthorClass, Entry};
-use crate::fact::{BundleCommit, ClockState, Epoch, Fact, Fork, Note, Outcome, PocketItem, Scene, Token};
+use crate::fact::{
+    BundleCommit, ClockState, Epoch, Fact, Fork, ItemKind, Note, Outcome, PocketItem, Scene, Token,
+};
 use crate::ids::{BundleId, EntryId, ItemId, Name, TokenId};
 use crate::search::{ClassId, Document, Index, date_words};
 use crate::view::View;
@@ -30,6 +32,8 @@ pub struct Pocketed {
     pub item: PocketItem,
     /// The number of its entry.
     pub entry: u32,
+    /// In a world with more entries than this nobody is shown anything by it.
+    over: u32,
 }
 
 /// A world.
@@ -88,6 +92,11 @@ impl World {
         }
     }
 
+    /// The same, with an index that has the entries already which are to be applied first.
+    pub(crate) fn with_index(config: Config, index: Index) -> Self {
+        Self { index, ..Self::new(config) }
+    }
+
     /// Takes a fact over.
     pub fn apply(&mut self, fact: Fact) {
         match fact {
@@ -111,14 +120,16 @@ impl World {
     fn push_entry(&mut self, entry: Entry) {
         let number = self.position();
         let class = self.classes.push(number, &entry);
-        self.index.push(&Document {
-            class,
-            author: entry.author.id.as_str(),
-            label: &entry.label,
-            text: &entry.text,
-            time: entry.time.unix_ms(),
-            date: &date_words(entry.time.date(&self.clock.timezone)),
-        });
+        if number >= self.index.len() {
+            self.index.push(&Document {
+                class,
+                author: entry.author.id.as_str(),
+                label: &entry.label,
+                text: &entry.text,
+                time: entry.time.unix_ms(),
+                date: &date_words(entry.time.date(&self.clock.timezone)),
+            });
+        }
         self.authored.entry(entry.author.id.clone()).or_default().push(number);
         self.entry_numbers.insert(entry.id, number);
         self.class_of.push(class);
@@ -127,8 +138,31 @@ impl World {
 
     fn push_item(&mut self, item: PocketItem) {
         let Some(&entry) = self.entry_numbers.get(&item.entry) else { return };
+        let old = item.supersedes.and_then(|old| self.item_numbers.get(&old)).map(|&old| old as usize);
+        let replaced_for_all = old.is_none_or(|old| self.end_item(old, entry));
+        // An item without a title only takes another one away.
+        let only_ends = item.kind == ItemKind::Calendar && item.title.is_none() && replaced_for_all;
+        let over = if only_ends { entry } else { u32::MAX };
         self.item_numbers.insert(item.id, u32::try_from(self.items.len()).unwrap_or(u32::MAX));
-        self.items.push(Pocketed { item, entry });
+        self.items.push(Pocketed { item, entry, over });
+    }
+
+    /// Notes that an item is replaced by one from this entry; tells whether it is so for all who see it.
+    fn end_item(&mut self, old: usize, by: u32) -> bool {
+        let Some(Pocketed { item, entry, over }) = self.items.get(old) else { return false };
+        if *over <= by {
+            return true;
+        }
+        let (before, after) = (self.class_of(*entry), self.class_of(by));
+        let is_public = after.and_then(|class| self.classes.audience(class)) == Some(&Audience::Public);
+        // What it replaced itself must not come back when it is passed over.
+        let earlier = item.supersedes.and_then(|earlier| self.item(earlier));
+        let is_last = earlier.is_none_or(|earlier| earlier.over <= *entry);
+        let for_all = before == after || is_public;
+        if let Some(row) = self.items.get_mut(old).filter(|_| for_all && is_last) {
+            row.over = by;
+        }
+        for_all && is_last
     }
 
     fn close_bundle(&mut self, commit: BundleCommit) {
@@ -171,6 +205,11 @@ impl World {
     /// Everything, whoever may see it: for the audit and for verification, never for an answer to a reader.
     pub fn all_entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    /// An entry, whoever may see it: for the audit, never for an answer to a reader.
+    pub fn any_entry(&self, id: EntryId) -> Option<&Entry> {
+        self.entry(self.number_of(id)?)
     }
 
     /// The tokens that count, in no order.
@@ -230,8 +269,16 @@ impl World {
         &self.index
     }
 
-    pub(crate) fn items(&self) -> &[Pocketed] {
-        &self.items
+    /// The pocket items that may be shown to somebody in a world with so many entries, or that keep others
+    /// from being shown. Their entries ascend.
+    pub(crate) fn items(&self, at: u32) -> impl Iterator<Item = &Pocketed> {
+        let before = self.items.partition_point(|row| row.entry < at);
+        self.items.get(..before).unwrap_or_default().iter().filter(move |row| row.over >= at)
+    }
+
+    /// All pocket items from this entry on.
+    pub(crate) fn items_from(&self, entry: u32) -> impl Iterator<Item = &Pocketed> {
+        self.items.get(self.items.partition_point(|row| row.entry < entry)..).unwrap_or_default().iter()
     }
 
     pub(crate) fn item(&self, id: ItemId) -> Option<&Pocketed> {

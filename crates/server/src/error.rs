@@ -5,6 +5,7 @@
 //! nothing about us.
 
 use serde_json::{Map, Value, json};
+use turnkeep_ledger::log::Unrecordable;
 use turnkeep_ledger::{Code, Fault};
 use turnkeep_store::registry::BundleError;
 use turnkeep_store::{BlobError, ReadError, Refusal, SubmitError};
@@ -275,7 +276,14 @@ impl From<LedgerError> for ApiError {
                 let message = "the world cannot be read; `turnkeep verify` says more";
                 Self { source: Some(error.into()), ..Self::new(ErrorCode::Corrupt, message) }
             }
-            LedgerError::TooLarge(error) => Self::new(ErrorCode::TooLarge, error.to_string()),
+            LedgerError::Unrecordable(error @ Unrecordable::TooLarge { .. }) => {
+                Self::new(ErrorCode::TooLarge, error.to_string())
+            }
+            LedgerError::Unrecordable(error) => Self::internal(error),
+            LedgerError::Unreadable(error) => {
+                let message = "this world could not be read at the start; the others are served: stop the server, let `turnkeep verify` say what is damaged, restore a backup, and start again";
+                Self { source: Some(error.into()), ..Self::new(ErrorCode::Unavailable, message) }
+            }
             LedgerError::Abandoned(why) => Self::internal(why),
         }
     }

@@ -1,18 +1,20 @@
 //! The store's own ways to a world's contexts. They are the owner's: nothing is written there past the ledger,
 //! and who reads there reads past every view, which leaves a line in the world's audit before the answer.
 //!
-//! A context that starts from a world's turn shows that world's turns; they count by where they were written.
+//! A context that starts from a world's turn shows that world's turns; they count by where they were written. A
+//! blob is a world's if one of its turns holds it: only what can be read as a record is looked for there.
 
 use std::sync::Arc;
 
 use serde_json::json;
 use turnkeep_ledger::fact::{AuditLine, Fact};
-use turnkeep_ledger::{Code, Principal};
-use turnkeep_types::{ContextId, TurnId};
+use turnkeep_ledger::{Code, Principal, log, record};
+use turnkeep_types::{BlobHash, ContextId, TurnId};
 use turnkeep_wire::ErrorCode;
 
 use crate::error::ApiError;
 use crate::ledger::Room;
+use crate::memory::LARGE_FROM_BYTES;
 use crate::shared::Shared;
 
 impl Shared {
@@ -58,6 +60,42 @@ impl Shared {
             room.record(vec![Fact::Line(line)]).await?;
         }
         Ok(())
+    }
+
+    /// Whether a blob of so many bytes may be a world's record; a large one is not looked at yet.
+    pub(crate) fn may_be_a_record(&self, hash: BlobHash, len: u32) -> bool {
+        self.worlds.own_any() && (len as usize >= LARGE_FROM_BYTES || self.is_record(hash))
+    }
+
+    fn is_record(&self, hash: BlobHash) -> bool {
+        let payload = self.store.store().blob(hash).ok();
+        payload.is_some_and(|payload| payload.raw().is_ok_and(|raw| record::is_record(&raw)))
+    }
+
+    /// Leaves a line in each world of which this blob is a record.
+    pub(crate) async fn note_blob_read(self: &Arc<Self>, hash: BlobHash) -> Result<(), ApiError> {
+        let len = self.store.store().has_blob(hash).unwrap_or_default();
+        if !self.may_be_a_record(hash, len) {
+            return Ok(());
+        }
+        let room = self.memory.take(len as usize).await?;
+        let reader = Arc::clone(self);
+        let look = move || room.during(|| reader.worlds_of_blob(hash));
+        self.note_raw_read(&self.blocking(look).await?, "blob").await
+    }
+
+    fn worlds_of_blob(&self, hash: BlobHash) -> Result<Vec<Arc<Room>>, ApiError> {
+        if !self.is_record(hash) {
+            return Ok(Vec::new());
+        }
+        let store = self.store.store();
+        let mut written = Vec::new();
+        for (_, contexts) in log::find_worlds(store) {
+            for context in contexts {
+                written.extend(log::written_in(store, context, hash)?);
+            }
+        }
+        Ok(self.worlds_of(written.into_iter()))
     }
 
     /// Whether whoever follows a context, or all of them, follows a world's.

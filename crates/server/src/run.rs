@@ -42,9 +42,6 @@ pub enum ServeError {
     /// TLS files that cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// A world that cannot be read.
-    #[error("a world cannot be read: {0}; `turnkeep verify` says more")]
-    World(String),
     /// No random bytes.
     #[error("the system gives no random bytes: {0}")]
     Random(io::Error),
@@ -105,7 +102,6 @@ pub(crate) fn share(
     let tasks = TaskTracker::new();
     let stopping = CancellationToken::new();
     let worlds = Worlds::open(store.clone(), clock, (tasks.clone(), stopping.clone()), &random_seed()?);
-    let worlds = worlds.map_err(|error| ServeError::World(error.to_string()))?;
     Ok(Arc::new(Shared {
         worlds,
         tool_rate: ToolRate::default(),
@@ -176,5 +172,6 @@ impl Running {
             abandoned.cancel();
             tasks.wait().await;
         }
+        self.shared.worlds.keep();
     }
 }

@@ -24,7 +24,7 @@ pub(crate) struct Shared {
     /// The store.
     pub(crate) store: StoreHandle,
     /// The worlds.
-    pub(crate) worlds: Worlds,
+    pub(crate) worlds: Arc<Worlds>,
     /// How often persons ask.
     pub(crate) tool_rate: ToolRate,
     /// As the server was told at start.

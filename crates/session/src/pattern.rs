@@ -4,6 +4,9 @@
 //! diagnostic that shows where; so is one that does not compile.
 
 use regex::Regex;
+use regex_syntax::ast::{self, Ast};
+use regex_syntax::hir::translate::Translator;
+use regex_syntax::hir::{Class, HirKind};
 
 /// A pattern that can be matched against a line.
 #[derive(Debug, Clone)]
@@ -28,6 +31,11 @@ impl Pattern {
         self.0.is_match(line)
     }
 
+    /// Where the first match ends in the line.
+    pub(crate) fn match_end(&self, line: &str) -> Option<usize> {
+        self.0.find(line).map(|found| found.end())
+    }
+
     /// The pattern as it was written.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
@@ -37,7 +45,7 @@ impl Pattern {
 /// Why a pattern is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum PatternError {
-    /// It holds a newline, literally or as an escape outside of a character class.
+    /// It holds a newline: literally, as an escape, or as a class that holds nothing else.
     #[error("a pattern is matched line by line and must not hold a newline (column {column})\n{shown}")]
     Newline {
         /// The pattern and a mark below the newline.
@@ -53,35 +61,60 @@ pub enum PatternError {
     },
 }
 
-/// Where a newline is: a literal one anywhere, or the escape outside of a class (`[^\n]` is fine).
+/// Where a newline is: a literal one anywhere, an escape that means one, or a class that holds nothing
+/// else (`[^\n]` and `\s` are fine).
 fn newline(pattern: &str) -> Option<usize> {
-    let mut in_class = false;
-    let mut escaped = false;
-    for (at, c) in pattern.char_indices() {
-        match (escaped, c) {
-            (_, '\n' | '\r') => return Some(at),
-            (true, 'n' | 'r') if !in_class => return Some(at - 1),
-            (true, 'x' | 'u' | 'U') if !in_class && is_newline_code(pattern.get(at + 1..)) => {
-                return Some(at - 1);
-            }
-            (true, _) => escaped = false,
-            (false, '\\') => escaped = true,
-            (false, '[') => in_class = true,
-            (false, ']') => in_class = false,
-            (false, _) => {}
-        }
-    }
-    None
+    let literal = pattern.find(['\n', '\r']);
+    let parsed = || ast::parse::Parser::new().parse(pattern).ok();
+    literal.or_else(|| ast::visit(&parsed()?, Search { pattern, found: None }).ok().flatten())
 }
 
-/// Whether the digits of a coded character, with or without braces, are those of a newline.
-fn is_newline_code(rest: Option<&str>) -> bool {
-    let rest = rest.unwrap_or_default();
-    let digits = match rest.strip_prefix('{') {
-        Some(braced) => braced.split('}').next().unwrap_or_default(),
-        None => rest.get(..2).filter(|digits| *digits != "00").or(rest.get(..4)).unwrap_or_default(),
-    };
-    matches!(u32::from_str_radix(digits, 16), Ok(0x0a | 0x0d))
+/// Looks through a parsed pattern for the first newline.
+struct Search<'a> {
+    pattern: &'a str,
+    found: Option<usize>,
+}
+
+impl ast::Visitor for Search<'_> {
+    type Output = Option<usize>;
+    type Err = std::convert::Infallible;
+
+    fn finish(self) -> Result<Self::Output, Self::Err> {
+        Ok(self.found)
+    }
+
+    fn visit_pre(&mut self, part: &Ast) -> Result<(), Self::Err> {
+        let is_newline = match part {
+            Ast::Literal(literal) => is_end_of_line(literal.c),
+            Ast::ClassBracketed(_) => self.holds_only_newlines(part),
+            _ => false,
+        };
+        if is_newline {
+            self.found.get_or_insert(part.span().start.offset);
+        }
+        Ok(())
+    }
+}
+
+impl Search<'_> {
+    fn holds_only_newlines(&self, class: &Ast) -> bool {
+        let Ok(meaning) = Translator::new().translate(self.pattern, class) else { return false };
+        match meaning.kind() {
+            HirKind::Class(Class::Unicode(class)) => {
+                class
+                    .ranges()
+                    .iter()
+                    .all(|range| is_end_of_line(range.start()) && is_end_of_line(range.end()))
+                    && !class.ranges().is_empty()
+            }
+            HirKind::Literal(literal) => literal.0.iter().all(|byte| is_end_of_line(char::from(*byte))),
+            _ => false,
+        }
+    }
+}
+
+fn is_end_of_line(c: char) -> bool {
+    matches!(c, '\n' | '\r')
 }
 
 fn column(pattern: &str, at: usize) -> usize {

@@ -308,6 +308,11 @@ impl Store {
         self.0.recovered.torn.as_ref()
     }
 
+    /// Where its files are, for what others keep beside them; names under `index/` and `log/` are its own.
+    pub fn storage(&self) -> &dyn Storage {
+        &*self.0.storage
+    }
+
     /// The log behind the store, for export.
     pub fn log(&self) -> &LogReader {
         &self.0.log

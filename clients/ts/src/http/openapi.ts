@@ -614,6 +614,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/worlds/{world}/seat": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** As whom the caller is in a world: what a token is good for. */
+        get: operations["ledger_show"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/worlds/{world}/stream": {
         parameters: {
             query?: never;
@@ -1364,6 +1381,15 @@ export interface components {
             /** @description At least one. */
             used_entry_ids: string[];
         };
+        /** @description As whom a caller is in a world. */
+        Seat: {
+            /** @description With whose eyes: a person, or GEORGE. */
+            view: string;
+            /** @description The world. */
+            world_id: string;
+            /** @description Whether it may write. */
+            write: boolean;
+        };
         /** @description What somebody could see. */
         SeenView: {
             /** @description Whether these are all. */
@@ -1640,7 +1666,10 @@ export interface components {
         Verification: {
             /** @description Answers that were made again. */
             answers: number;
-            /** @description Answers that need their request to be made again. */
+            /**
+             * @description Answers that were not: they show a bundle that was refused or wrote nothing as it was sent, which is
+             *     not recorded.
+             */
             answers_skipped: number;
             /** @description Bundles that were checked. */
             bundles: number;
@@ -1713,6 +1742,11 @@ export interface components {
             writer: string;
             /** @description In whose names the attached writer may write; null: everyone's, and the world's. */
             writer_persons?: string[] | null;
+        };
+        /** @description `world.changed`: something was recorded in a world. It has no id and is never replayed. */
+        WorldChanged: {
+            /** @description Which: `world:` and its name. */
+            ref: string;
         };
         /** @description A world's time. */
         WorldClock: {
@@ -2522,7 +2556,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description `turn.appended`, `context.created`, `fs.attached`, `registry.put`; ignore other kinds */
+            /** @description `turn.appended`, `context.created`, `fs.attached`, `registry.put`, and, without id and never replayed, `world.changed`; ignore other kinds */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3418,6 +3452,40 @@ export interface operations {
                 };
                 content: {
                     "application/schema+json": Record<string, never>;
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    ledger_show: {
+        parameters: {
+            query?: {
+                /** @description Owner: as this person */
+                as?: string;
+            };
+            header?: never;
+            path: {
+                world: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description With whose eyes it reads, and whether it writes */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Seat"];
                 };
             };
             /** @description An error */

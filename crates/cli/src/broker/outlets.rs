@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
+use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use turnkeep_client::capture::{CaptureStore, Kept};
 use turnkeep_pty::desktop::{Adapter, ClipboardProvider};
@@ -11,6 +12,7 @@ use turnkeep_types::broker::{FoundTurn, Reason, Refusal};
 
 use crate::config::Config;
 use crate::desktop::surroundings;
+use crate::http::{Call, Http};
 use crate::session::{Need, Session};
 
 /// The outlets that this process can offer. To be called on the runtime that serves them.
@@ -65,10 +67,32 @@ impl Keeper for StoreKeeper {
 /// Keeps a turn in the store that is within reach; starts one where there is none.
 pub(crate) async fn keep(config: &Config, turn: &FoundTurn) -> Result<Kept> {
     let mut session = Session::open(config, Need::Write).await?;
-    let kept = match session.client().await {
-        Ok(client) => CaptureStore::new(client).keep(turn).await.map_err(anyhow::Error::from),
-        Err(error) => Err(error),
-    };
+    let kept = keep_in(&mut session, turn).await;
     session.close().await;
     kept
+}
+
+async fn keep_in(session: &mut Session, turn: &FoundTurn) -> Result<Kept> {
+    let kept = CaptureStore::new(session.client().await?).keep(turn).await?;
+    // The turn is durable: a label that cannot be set is no reason to say otherwise.
+    if let Err(error) = label(&mut session.http, &format!("/v1/contexts/{}", kept.context), turn).await {
+        tracing::warn!(error = format!("{error:#}"), context = %kept.context, "a context has no labels");
+    }
+    Ok(kept)
+}
+
+/// Writes on a context whose turns it holds, where that is not written yet.
+async fn label(http: &mut Http, path: &str, turn: &FoundTurn) -> Result<()> {
+    let found = http.json(Call::get(path)).await?;
+    let mut labels = found.get("labels").and_then(Value::as_object).cloned().unwrap_or_default();
+    let wanted =
+        [("session", Some(&turn.session)), ("name", turn.name.as_ref()), ("preset", turn.preset.as_ref())];
+    let before = labels.len();
+    for (key, value) in wanted.into_iter().filter_map(|(key, value)| Some((key, value?))) {
+        labels.entry(key).or_insert_with(|| value.as_str().into());
+    }
+    if labels.len() > before {
+        http.json(Call::patch(path, &json!({ "labels": labels }))).await?;
+    }
+    Ok(())
 }

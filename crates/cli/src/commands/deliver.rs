@@ -13,13 +13,15 @@ use crate::failure::Failure;
 /// Hand what was captured to a sink: inject, clipboard, file, store or node
 ///
 /// A file is replaced whole or not at all. `store` appends the turn to the turn store, once, to the context
-/// of its session. Pasting lines into a shell with `inject` runs them.
+/// of its session, which has its session's id and name as labels. Pasting lines into a shell with `inject`
+/// runs them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep deliver clipboard
   turnkeep deliver file --path answer.md
   turnkeep deliver inject --session tests
-  turnkeep deliver store")]
+  turnkeep deliver store
+  turnkeep ctx list --label name=review   where that is")]
 pub(crate) struct Args {
     /// The sink
     sink: String,
@@ -44,6 +46,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
+    check(args)?;
     let mut broker = connect()?;
     let session = args.session.as_deref().map(|session| name::session(&mut broker, session)).transpose()?;
     let deliver = Deliver {
@@ -60,6 +63,18 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
         return app.out.json(&json!({ "sink": args.sink }));
     }
     app.out.line(format!("delivered to {}", args.sink))
+}
+
+/// Says which flag a sink lacks; what a sink that is not known needs, the broker says.
+fn check(args: &Args) -> Result<(), Failure> {
+    let needs = match &*args.sink {
+        "inject" if args.session.is_none() => "--session SESSION",
+        "file" if args.path.is_none() => "--path FILE",
+        "node" if args.run.is_none() => "--run RUN",
+        "node" if args.node.is_none() => "--node NODE",
+        _ => return Ok(()),
+    };
+    Err(Failure::usage(format!("the sink {} needs {needs}", args.sink)))
 }
 
 /// The path as the broker, which is in another directory, has to be told it.

@@ -1,11 +1,12 @@
 //! `turnkeep detect`: the turns of a recorded terminal session, as a wrapper would have found them.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use base64::Engine as _;
 use serde_json::{Value, json};
-use turnkeep_session::detector::{Presets, Profile, Turn, parse_recording, replay};
+use turnkeep_session::detector::{Entry, Presets, Profile, Turn, parse_recording, replay};
 
 use super::App;
 use crate::failure::Failure;
@@ -17,7 +18,8 @@ const RECORDING_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 
 /// Find the turns of a recorded terminal session
 ///
-/// Replays a recording made by `turnkeep wrap --record` with its own times. Without --preset and
+/// Replays a recording made by `turnkeep wrap --record` with its own times. A last row that was cut off, as
+/// when the disk was full, is left out with a note. Without --preset and
 /// --pattern the name of the file decides: claude-slow.jsonl gets the preset claude.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -37,9 +39,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     let profile = profile(args, &app.config()?.presets)?;
-    let text = read(&args.file)?;
-    let entries =
-        parse_recording(&text).map_err(|error| Failure::new(format!("{}: {error}", args.file.display())))?;
+    let entries = entries(&args.file)?;
     let turns = replay(profile, &entries);
     for (at, turn) in turns.iter().enumerate() {
         if app.out.is_json() {
@@ -65,22 +65,48 @@ fn profile(args: &Args, presets: &Presets) -> Result<Profile> {
     presets.get(name).map_err(|error| Failure::usage(error.to_string()).into())
 }
 
-fn read(path: &Path) -> Result<String> {
+/// What was recorded.
+fn entries(path: &Path) -> Result<Vec<Entry>> {
+    let bytes = read(path)?;
+    let refuse = |why: &dyn std::fmt::Display| Failure::new(format!("{}: {why}", path.display()));
+    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let rows = |bytes: &[u8]| -> Result<Vec<Entry>, Failure> {
+        let text = std::str::from_utf8(bytes).map_err(|error| refuse(&error))?;
+        parse_recording(text).map_err(|error| refuse(&error))
+    };
+    match rows(&bytes) {
+        // Only the row without its end may be wrong.
+        Err(error) if whole > 0 && whole < bytes.len() => {
+            let entries = rows(bytes.get(..whole).unwrap_or_default()).map_err(|_| error)?;
+            eprintln!("note: {}: the last row is cut off and left out", path.display());
+            Ok(entries)
+        }
+        read => Ok(read?),
+    }
+}
+
+/// The recording's bytes; of a packed one that was cut off, what can be unpacked.
+fn read(path: &Path) -> Result<Vec<u8>> {
     use std::io::Read as _;
     let file = std::fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
     let packed = path.extension().is_some_and(|extension| extension == "zst");
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     let read = if packed {
-        zstd::Decoder::new(file)?.take(RECORDING_BYTES_MAX + 1).read_to_string(&mut text)
+        zstd::Decoder::new(file)?.take(RECORDING_BYTES_MAX + 1).read_to_end(&mut bytes)
     } else {
-        file.take(RECORDING_BYTES_MAX + 1).read_to_string(&mut text)
+        file.take(RECORDING_BYTES_MAX + 1).read_to_end(&mut bytes)
     };
-    let bytes = read.with_context(|| format!("cannot read {}", path.display()))?;
-    if bytes as u64 > RECORDING_BYTES_MAX {
+    match read {
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof && !bytes.is_empty() => {
+            eprintln!("note: {}: the file is cut off", path.display());
+        }
+        read => drop(read.with_context(|| format!("cannot read {}", path.display()))?),
+    }
+    if bytes.len() as u64 > RECORDING_BYTES_MAX {
         let message = format!("{} is larger than {RECORDING_BYTES_MAX} bytes unpacked", path.display());
         return Err(Failure::new(message).into());
     }
-    Ok(text)
+    Ok(bytes)
 }
 
 fn turn_json(number: usize, turn: &Turn) -> Value {

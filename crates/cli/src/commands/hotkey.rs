@@ -50,7 +50,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "KEYS")]
     copy: Option<Binding>,
     /// Where keys are pressed and sessions have focus: detect, x11 or tmux [default: detect]
-    #[arg(long, value_name = "DESKTOP")]
+    #[arg(long, value_name = "DESKTOP", value_parser = Adapter::parse_for_keys)]
     on: Option<Adapter>,
 }
 

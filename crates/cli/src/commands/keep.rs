@@ -12,12 +12,13 @@ use crate::render::printable;
 /// Keep a captured turn in the turn store
 ///
 /// It is appended to the context of its session, which is made when its first turn is kept. Keeping a turn
-/// again changes nothing.
+/// again changes nothing. The context has the labels session, name and preset, by which it is found.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep keep review:3
   turnkeep keep @last:7 --json | jq -r .context_id
-  turnkeep log CONTEXT                    what was kept of a session")]
+  turnkeep ctx list --label name=review   where the turns of a session are kept
+  turnkeep log CONTEXT                    what was kept of it")]
 pub(crate) struct Args {
     /// The turn: SESSION:NUMBER
     #[arg(value_name = "ID")]

@@ -74,23 +74,24 @@ async fn next_line() -> Result<Option<Vec<u8>>> {
 /// What the server answers; nothing to a notification.
 async fn answer(http: &mut Http, line: Vec<u8>) -> Result<Option<Vec<u8>>> {
     let id = serde_json::from_slice::<Value>(&line).ok().and_then(|message| message.get("id").cloned());
-    match http.bytes(Call::post_bytes("/mcp", line)).await {
-        Ok((StatusCode::ACCEPTED, _)) => Ok(None),
-        Ok((_, body)) => Ok(Some(body.to_vec())),
+    let error = match http.whatever(Call::post_bytes("/mcp", line)).await {
+        Ok((StatusCode::ACCEPTED, _)) => return Ok(None),
+        // The protocol has its own errors, whatever their status.
+        Ok((_, body)) if is_a_message(&body) => return Ok(Some(body.to_vec())),
         // A token that counts no more will not count again.
-        Err(error) if is_about_the_token(&error) => Err(error),
-        Err(error) => {
-            let message = format!("{error:#}");
-            let failed =
-                json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32603, "message": message } });
-            Ok(Some(failed.to_string().into_bytes()))
+        Ok((status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN), body)) => {
+            return Err(Refused::new(status, &body).into());
         }
-    }
+        Ok((status, body)) => Refused::new(status, &body).into(),
+        Err(error) => error,
+    };
+    let message = format!("{error:#}");
+    let failed = json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32603, "message": message } });
+    Ok(Some(failed.to_string().into_bytes()))
 }
 
-fn is_about_the_token(error: &anyhow::Error) -> bool {
-    let refused = error.downcast_ref::<Refused>();
-    refused.is_some_and(|refused| matches!(refused.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN))
+fn is_a_message(body: &[u8]) -> bool {
+    serde_json::from_slice::<Value>(body).is_ok_and(|body| body.get("jsonrpc").is_some())
 }
 
 fn say(answer: &[u8]) -> Result<()> {

@@ -10,8 +10,10 @@ use crate::output::Style;
 
 /// Type what was captured into a session's program
 ///
-/// The bytes arrive as if they were typed. A program that reads lines takes each line as it comes: pasted
-/// into a shell, every line runs. Look at what you captured first: `turnkeep turn ID`.
+/// The bytes arrive as if they were typed, none added and none removed. A program that reads lines takes
+/// each line as it comes: pasted into a shell, every line runs. What a shell or a REPL printed holds its
+/// colours and switches too (bash turns bracketed paste off before each command), which another shell
+/// takes for keys. Look at what you captured first: `turnkeep turn ID`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep capture review && turnkeep paste tests

@@ -4,8 +4,8 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::App;
-use crate::http::Call;
-use crate::ledger::{OPERATOR, acting, entries, path, tool_request};
+use crate::http::{Call, Http};
+use crate::ledger::{acting, entries, path, tool_request};
 use crate::output::Style;
 use crate::render::printable;
 use crate::render::turn::{date_text, text_of};
@@ -13,8 +13,8 @@ use crate::session::{Need, Session};
 
 /// Search a world for entries, best first
 ///
-/// Words in double quotes must occur exactly so. What is found is what the operator may see or, with --as,
-/// exactly what that person may see.
+/// Words in double quotes must occur exactly so. What is found is what the operator may see or, with --as or a
+/// person's token, exactly what that person may see.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep search payments \"refund blocker\"
@@ -48,11 +48,8 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
         "limit": args.limit,
         "person_id": args.by,
     });
-    let actor = args.person.as_deref().unwrap_or(OPERATOR);
-    let request = tool_request(actor, "LEDGER_SEARCH", &args.words, &constraints)?;
     let mut session = Session::open(&app.config()?, Need::Read).await?;
-    let call = Call::post(path(&args.world, "/tools"), &request);
-    let pack = session.http.json(acting(call, args.person.as_deref())).await;
+    let pack = ask(&mut session.http, args, &constraints).await;
     session.close().await;
     let pack = pack?;
     let results = entries(&pack, "/results");
@@ -63,6 +60,17 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
         return app.out.line("nothing found");
     }
     results.iter().try_for_each(|result| print(result, app))
+}
+
+/// Asks in the name of whoever is asked for, or of whose token it is.
+async fn ask(http: &mut Http, args: &Args, constraints: &Value) -> Result<Value> {
+    let actor = match &args.person {
+        Some(person) => person.clone(),
+        None => text_of(&http.json(Call::get(path(&args.world, "/seat"))).await?, "view").to_owned(),
+    };
+    let request = tool_request(&actor, "LEDGER_SEARCH", &args.words, constraints)?;
+    let call = Call::post(path(&args.world, "/tools"), &request);
+    http.json(acting(call, args.person.as_deref())).await
 }
 
 fn print(result: &Value, app: &mut App) -> Result<()> {

@@ -19,7 +19,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// List the wrapped sessions: what each does, and its latest turn
 ///
-/// Sessions that have ended are listed as long as their turns are kept.
+/// Sessions that have ended are listed for as long as the broker lets them linger, 10 minutes if it was
+/// not told otherwise.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep sessions

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use turnkeep_client::broker::socket_path;
+use turnkeep_journal::{DataDirLock, LockError};
 use turnkeep_pty::wrap::{
     Capture, Captured, Ending, Fault, Framing, HookSetup, Hooks, Injector, Keep, Label, Options, Outlet,
     Relay, Session, Share, Troubles, WrapError, die_of, inject_queue,
@@ -16,11 +17,12 @@ use turnkeep_types::broker::{FoundTurn, NAME_BYTES_MAX, Register, SessionId, TEX
 use super::App;
 use crate::broker::outlets;
 use crate::config::{Config, process_environment};
-use crate::data_dir::random_bytes;
+use crate::data_dir::{DataDir, random_bytes};
 use crate::desktop::runtime_dir;
 use crate::failure::Failure;
 use crate::local::WallClock;
 use crate::runtime::block_on;
+use crate::session::{Need, Session as StoreSession, server_on};
 
 /// Exit codes of a shell that cannot start a program.
 const CODE_NOT_FOUND: i32 = 127;
@@ -160,6 +162,7 @@ fn keep(args: &Args, config: Config, profile: &Profile) -> Result<(Option<Keep>,
     if !args.keep {
         return Ok((None, Troubles::default()));
     }
+    block_on(check_store(&config))?;
     let label = Label { name: args.name.clone(), preset: Some(profile.name().to_owned()) };
     let append = move |turn: &FoundTurn| {
         let kept = block_on(outlets::keep(&config, turn));
@@ -167,6 +170,20 @@ fn keep(args: &Args, config: Config, profile: &Profile) -> Result<(Option<Keep>,
     };
     let (keep, troubles) = Keep::start(label, append)?;
     Ok((Some(keep), troubles))
+}
+
+/// Refuses a store that cannot be written to, before the program runs. What there is to say about it is
+/// said now, while nobody paints. One that another command has for a while is waited for later.
+async fn check_store(config: &Config) -> Result<()> {
+    let dir = DataDir::new(&config.data.value);
+    let is_held = matches!(DataDirLock::acquire(dir.path()), Err(LockError::Held { .. }));
+    if config.server.value.is_none() && is_held && server_on(&dir).await.is_none() {
+        return Ok(());
+    }
+    let mut store = StoreSession::open(config, Need::Write).await?;
+    let reached = store.client().await.map(drop);
+    store.close().await;
+    reached
 }
 
 /// The program's own hooks, if they are asked for.

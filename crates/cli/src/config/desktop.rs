@@ -34,10 +34,13 @@ impl RawDesktop {
     /// These settings, with the environment before them and the defaults after.
     pub(super) fn resolve(self, from: Sources<'_>) -> Result<Desktop> {
         let adapter = |name, file| anyhow::Ok(from.parsed(name, None::<Adapter>, file)?.or(Adapter::Detect));
+        let keys = |name, file| {
+            anyhow::Ok(from.with(name, None, file, Adapter::parse_for_keys)?.or(Adapter::Detect))
+        };
         let binding = |name, file| anyhow::Ok(from.parsed(name, None::<Binding>, file)?.optional());
         Ok(Desktop {
-            focus: adapter("desktop.focus", self.focus)?,
-            hotkeys: adapter("desktop.hotkeys", self.hotkeys)?,
+            focus: keys("desktop.focus", self.focus)?,
+            hotkeys: keys("desktop.hotkeys", self.hotkeys)?,
             clipboard: adapter("desktop.clipboard", self.clipboard)?,
             capture: binding("desktop.capture", self.capture)?,
             paste: binding("desktop.paste", self.paste)?,

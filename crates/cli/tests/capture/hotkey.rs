@@ -92,8 +92,8 @@ fn the_end_of_the_broker_is_an_error() {
     assert_eq!(row["works"], true);
     drop(desk.broker.take());
     assert_eq!(hotkey.code(), Some(1));
-    let said = Speaking::says(&hotkey.err);
-    assert!(said.starts_with("error: the broker has gone: "), "{said}");
+    let said: serde_json::Value = serde_json::from_str(&Speaking::says(&hotkey.err)).unwrap();
+    assert!(said["error"].as_str().unwrap().starts_with("the broker has gone: "), "{said}");
 }
 
 #[test]
@@ -117,7 +117,8 @@ fn what_cannot_work_is_said_before_anything_runs() {
     for (args, code, expect) in [
         (&["hotkey", "--capture", "C"][..], 2, "`C` has no modifier"),
         (&["hotkey", "--paste", "Super+Foo"], 2, "`Foo` in `Super+Foo` is no key"),
-        (&["hotkey", "--on", "windows"], 2, "expected detect, x11, tmux, wayland or osc52"),
+        (&["hotkey", "--on", "windows"], 2, "expected detect, x11 or tmux"),
+        (&["hotkey", "--on", "wayland"], 2, "wayland and osc52 have a clipboard and nothing else"),
         (&["hotkey"], 1, "hint: start it with `turnkeep broker`"),
     ] {
         let done = desk.run(args);
@@ -132,7 +133,7 @@ fn what_cannot_work_is_said_before_anything_runs() {
             1,
             "found no desktop that offers hotkeys: tmux: TMUX is not set; x11: DISPLAY is not set",
         ),
-        (&["hotkey", "--on", "wayland"], 1, "wayland offers no hotkeys"),
+        (&["hotkey", "--on", "tmux"], 1, "TMUX is not set"),
     ] {
         let done = desk.run(args);
         let said = String::from_utf8(done.stderr).unwrap();
@@ -168,4 +169,17 @@ fn in_tmux_the_pane_of_the_key_is_meant() {
         outer.run(&["send-keys", key]);
     }
     assert_eq!(injected(&mut right), b"from the left");
+}
+
+#[test]
+fn the_end_of_the_tmux_server_is_an_error() {
+    let desk = Desk::with_broker(None);
+    let tmux = TmuxServer::start("exec sleep 600");
+    let mut command = desk.command(&["hotkey", "--on", "tmux"]);
+    let mut hotkey = Speaking::start(command.env("TMUX", format!("{},1,0", tmux.socket().display())));
+    assert_eq!(Speaking::says(&hotkey.out), "Alt+Shift+C: capture (tmux)");
+    drop(tmux);
+    assert_eq!(hotkey.code(), Some(1));
+    let said = Speaking::says(&hotkey.err);
+    assert!(said.starts_with("error: the desktop has gone: `tmux display-message` failed: "), "{said}");
 }

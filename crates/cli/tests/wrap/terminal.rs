@@ -149,6 +149,13 @@ impl Terminal {
         rustix::process::kill_process(self.pid(), signal).unwrap();
     }
 
+    /// Sends a signal that has no name.
+    pub(crate) fn signal_number(&self, number: i32) {
+        let pid = self.pid().as_raw_nonzero().to_string();
+        let sent = Command::new("sh").args(["-c", &format!("kill -{number} {pid}")]).status().unwrap();
+        assert!(sent.success());
+    }
+
     /// Reads and waits until something about the program holds.
     pub(crate) fn wait_for(&mut self, what: &str, mut holds: impl FnMut(&Self) -> bool) {
         let deadline = Instant::now() + PATIENCE;

@@ -68,6 +68,11 @@ impl AsyncConnection {
         }
     }
 
+    /// Whether something that the broker said unasked is here already.
+    pub fn has_unasked(&self) -> bool {
+        !self.unasked.is_empty()
+    }
+
     /// Sends a request and does not wait; gives the id that its answer will carry.
     pub async fn send(&mut self, request: &Request) -> Result<u32, Error> {
         let id = self.next_id;

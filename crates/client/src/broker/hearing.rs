@@ -53,6 +53,10 @@ impl Unasked {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
     /// The oldest.
     pub(super) fn take(&mut self) -> Option<ServerMessage> {
         let message = self.messages.pop_front()?;

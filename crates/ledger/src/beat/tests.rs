@@ -48,7 +48,7 @@ impl Stage {
         bundle: Option<&Value>,
         expected: Option<&str>,
     ) -> Result<Done, Fault> {
-        let parsed = Envelope::parse(envelope, &self.world.config, &self.world.people)?;
+        let parsed = Envelope::parse(envelope)?;
         let fingerprint = envelope::fingerprint(envelope, bundle);
         let door = if bundle.is_some() { Door::Beat } else { Door::Invocation };
         let offer = bundle.map(|bundle| Offer {
@@ -286,17 +286,105 @@ fn while_time_stands_still_no_entry_is_ahead_of_it() {
 }
 
 #[test]
-fn n13_words_move_no_clock_and_n15_a_declaration_is_one_record() {
+fn n13_words_move_no_clock() {
     let mut stage = Stage::narrative();
     stage.say("r-1", "Later that day, three hours on, at noon…");
     assert_eq!(stage.world.clock.time.as_str(), "2025-11-15T09:00:01.000Z");
-    let noon =
-        json!({ "time": { "declared_world_time": "2025-11-15T12:00:00", "timezone": "Europe/Berlin" } });
-    let before = stage.world.position();
-    stage.run(&Principal::Owner, &declaring("r-2", noon), None, None).unwrap();
-    assert_eq!(stage.world.clock.time.as_str(), "2025-11-15T11:00:00.000Z");
-    assert_eq!(stage.world.clock.timezone.as_str(), "Europe/Berlin");
-    assert_eq!(stage.world.position(), before, "no entry about the gap");
+}
+
+#[test]
+fn n15_a_declared_time_is_one_record_and_no_entry() {
+    let stage = Stage::narrative();
+    let later = json!({ "time": { "declared_world_time": "2025-11-15T12:00:00Z" } });
+    let declared = declaring("r-1", later);
+    let parsed = Envelope::parse(&declared).unwrap();
+    let beat = Beat {
+        principal: &Principal::Owner,
+        door: Door::Invocation,
+        envelope: &parsed,
+        fingerprint: envelope::fingerprint(&declared, None),
+        offer: None,
+        expected_cursor: None,
+        now: stage.now,
+    };
+    let decision = decide(&stage.world, &beat, &mut Ids::from_seed(&[3; 32])).unwrap();
+    let [Fact::Time(declaration), Fact::Outcome(_)] = &decision.facts[..] else {
+        panic!("{:?}", decision.facts)
+    };
+    assert_eq!(declaration.from.as_str(), "2025-11-15T09:00:00.000Z");
+    assert_eq!(declaration.to.time.as_str(), "2025-11-15T12:00:00Z", "kept as it was given");
+}
+
+#[test]
+fn p09_a_zone_changes_the_display_and_local_times_need_to_be_one_instant_of_it() {
+    let mut stage = Stage::narrative();
+    let zone = json!({ "time": { "timezone": "Europe/Berlin" } });
+    let done = stage.run(&Principal::Owner, &declaring("r-1", zone), None, None).unwrap();
+    let clock = &done.value["pocket"]["clock"];
+    assert_eq!(clock, &json!({ "world_time": "2025-11-15T09:00:01.000Z", "timezone": "Europe/Berlin" }));
+    for (id, local) in [("gap", "2026-03-29T02:30:00"), ("fold", "2026-10-25T02:30:00")] {
+        let before = (stage.world.position(), stage.world.clock.clone());
+        let declared = declaring(id, json!({ "time": { "declared_world_time": local } }));
+        let fault = stage.run(&Principal::Owner, &declared, None, None).err().unwrap();
+        assert_eq!(fault.code, Code::TimeAmbiguous, "{local}");
+        assert_eq!((stage.world.position(), stage.world.clock.clone()), before);
+        assert!(stage.world.outcome(id).is_none());
+    }
+    for (id, local, instant) in [
+        ("before", "2026-03-29T01:59:59", "2026-03-29T00:59:59.000Z"),
+        ("after", "2026-03-29T03:00:00", "2026-03-29T01:00:00.000Z"),
+        ("said", "2026-10-25T02:30:00+01:00", "2026-10-25T02:30:00+01:00"),
+    ] {
+        let declared = declaring(id, json!({ "time": { "declared_world_time": local } }));
+        let done = stage.run(&Principal::Owner, &declared, None, None).unwrap();
+        assert_eq!(done.value["pocket"]["clock"]["world_time"], instant);
+    }
+}
+
+#[test]
+fn p16_text_comes_back_to_the_byte() {
+    let mebibyte = "\u{1F600}\u{301}\r\n".repeat((1 << 20) / 8);
+    let mut stage = Stage::narrative();
+    for (number, text) in [
+        "👩‍👩‍👧‍👦 🏳️‍🌈 \u{1F600}",
+        "one\r\ntwo\rthree\n\n\tfour  ",
+        "\u{202E}טקסט ימין לשמאל\u{202C} العربية",
+        "e\u{301} é a\u{308}\u{304} \u{FEFF}\u{200B}",
+        " ",
+        "\u{1}\u{7F}\u{85}\u{2028}\u{10FFFF}",
+        mebibyte.as_str(),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let done = stage.say(&format!("r-{number}"), text);
+        assert_eq!(done.value["stream"]["entries"][0]["text"], text);
+    }
+    let written = &mebibyte[..256 << 10];
+    let done = stage.write("REBECCA", "w", json!([entry("w", "REBECCA", &[], written)]));
+    assert_eq!(done.value["bundle"]["entries"][0]["text"], written);
+    assert_eq!(stage.texts("REBECCA").last().unwrap(), written);
+}
+
+#[test]
+fn cursors_are_looked_at_before_the_id_and_one_that_was_good_stays_so() {
+    let mut stage = Stage::payments();
+    stage.say("r-1", "Go.");
+    let good = stage.cursor("CODER");
+    let mut asked = envelope("r-2", "");
+    asked["ui"] = json!({ "stream_cursor": good });
+    let check = |stage: &Stage, asked: &Value, expected: Option<&str>| {
+        let parsed = Envelope::parse(asked).unwrap();
+        let view = stage.world.view(person("CODER").viewer());
+        check_cursors(&view, &parsed, expected).map_err(|fault| (fault.code, fault.path))
+    };
+    assert_eq!(check(&stage, &asked, Some(&good)), Ok(()));
+    stage.say("r-3", "Go on.");
+    assert_eq!(check(&stage, &asked, Some(&good)), Ok(()), "what moved is told later");
+    let bad = |path: &str| Err((Code::BadCursor, path.to_owned()));
+    assert_eq!(check(&stage, &asked, Some("x")), bad("expected_cursor"));
+    asked["ui"]["stream_cursor"] = stage.cursor("PLANNER").into();
+    assert_eq!(check(&stage, &asked, None), bad("ui.stream_cursor"));
 }
 
 #[test]

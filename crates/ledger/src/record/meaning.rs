@@ -42,6 +42,24 @@ pub(super) fn write(fact: &Fact) -> (&'static str, Fields) {
     }
 }
 
+/// The short names of all types.
+pub(super) const KINDS: &[&str] = &[
+    "WriteEntry",
+    "TimeDeclaration",
+    "PocketItem",
+    "BundleCommit",
+    "Outcome",
+    "WorldConfig",
+    "WorldFork",
+    "Person",
+    "Token",
+    "TokenRevoked",
+    "AuditLine",
+    "Scene",
+    "Note",
+    "Epoch",
+];
+
 /// The fact of these values; none for a type that there is not.
 pub(super) fn read(kind: &str, fields: &Fields) -> Option<Read<Fact>> {
     Some(match kind {

@@ -5,25 +5,27 @@
 //! | bytes | what |
 //! |---|---|
 //! | 8 | `TKSEARCH` |
-//! | 4 | version, 1 |
+//! | 4 | version, 2 |
 //! | n, then n and its bytes each | authors, by number |
 //! | n, then n and its bytes each | terms, by number |
 //! | n, then 4 each | class ids, by number |
 //! | n, then 20 each | entries: time 8, class number 4, author number 4, length 4 |
-//! | per term: n, then per class: n, n, n and its bytes | class number, postings, their bytes; classes ascend |
+//! | per term: n, n and its bytes | postings, their bytes |
+//! | n, then n and 8 each | words that say nothing: their blocks, 64 at a time |
 //! | 32 | BLAKE3 of all before |
 //!
 //! A checkpoint that is damaged anywhere is refused; bytes that were made up with a right hash are checked
-//! too, so that an index that was read never panics and never shows a class another's postings.
+//! too, so that an index that was read never panics.
 
 use super::ClassId;
-use super::columns::{Class, Entry};
-use super::index::{ClassLists, Index};
+use super::columns::Entry;
+use super::index::Index;
 use super::lexicon::Lexicon;
 use super::postings::List;
+use super::stops::Stops;
 
 const MAGIC: &[u8; 8] = b"TKSEARCH";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const HASH_BYTES: usize = 32;
 const ENTRY_BYTES: usize = 20;
 
@@ -58,10 +60,12 @@ impl Index {
         put_strings(&mut out, &self.authors);
         put_strings(&mut out, &self.terms);
         put(&mut out, self.classes.len());
-        self.classes.iter().for_each(|class| out.extend_from_slice(&class.id.0.to_le_bytes()));
+        self.classes.iter().for_each(|class| out.extend_from_slice(&class.0.to_le_bytes()));
         put(&mut out, self.len() as usize);
         self.entries.iter().for_each(|entry| put_entry(&mut out, &entry));
-        self.lists.iter().for_each(|lists| put_lists(&mut out, lists));
+        self.lists.iter().for_each(|list| put_list(&mut out, list));
+        put(&mut out, self.stops.rows().len());
+        self.stops.rows().iter().for_each(|row| put_row(&mut out, row));
         let hash = blake3::hash(&out);
         out.extend_from_slice(hash.as_bytes());
         out
@@ -76,11 +80,10 @@ impl Index {
         read_classes(&mut reader, &mut index)?;
         read_entries(&mut reader, &mut index)?;
         for _ in 0..index.terms.len() {
-            let lists = read_lists(&mut reader, &index)?;
-            let counts = lists.as_pairs().flat_map(|(_, list)| list.iter()).map(|posting| posting.count);
-            index.peaks.push(counts.max().unwrap_or(0));
-            index.lists.push(lists);
+            let list = read_list(&mut reader, index.len())?;
+            index.adopt(list);
         }
+        index.stops = read_stops(&mut reader)?;
         if reader.offset != reader.bytes.len() {
             return Err(reader.corrupt("bytes after the end"));
         }
@@ -118,13 +121,14 @@ fn put_entry(out: &mut Vec<u8>, entry: &Entry) {
     }
 }
 
-fn put_lists(out: &mut Vec<u8>, lists: &ClassLists) {
-    put(out, lists.as_pairs().count());
-    for (class, list) in lists.as_pairs() {
-        put(out, class as usize);
-        put(out, list.len() as usize);
-        put_bytes(out, list.bytes());
-    }
+fn put_list(out: &mut Vec<u8>, list: &List) {
+    put(out, list.len() as usize);
+    put_bytes(out, list.bytes());
+}
+
+fn put_row(out: &mut Vec<u8>, row: &[u64]) {
+    put(out, row.len());
+    row.iter().for_each(|bits| out.extend_from_slice(&bits.to_le_bytes()));
 }
 
 /// What lies before the hash, if the hash is right and the rest is ours.
@@ -148,53 +152,47 @@ fn read_classes(reader: &mut Reader<'_>, index: &mut Index) -> Result<(), Checkp
         if index.class_numbers.insert(id, index_number(number)).is_some() {
             return Err(reader.corrupt("a class twice"));
         }
-        index.classes.push(Class::new(id));
+        index.classes.push(id);
     }
     Ok(())
 }
 
 fn read_entries(reader: &mut Reader<'_>, index: &mut Index) -> Result<(), CheckpointError> {
     let count = reader.count(ENTRY_BYTES)?;
-    for number in 0..count {
+    for _ in 0..count {
         let time = i64::from_le_bytes(reader.array()?);
         let mut field = || Ok(u32::from_le_bytes(reader.array()?));
         let entry = Entry { time, class: field()?, author: field()?, length: field()? };
-        let class = index.classes.get_mut(entry.class as usize);
-        let class = class.ok_or_else(|| reader.corrupt("an entry of no class"))?;
+        if entry.class as usize >= index.classes.len() {
+            return Err(reader.corrupt("an entry of no class"));
+        }
+        if index.entries.times.last().is_some_and(|last| *last > time) {
+            return Err(reader.corrupt("an entry before the one before it"));
+        }
         if entry.author as usize >= index.authors.len() {
             return Err(reader.corrupt("an entry of nobody"));
         }
-        class.push(index_number(number), entry.length);
         index.entries.push(entry);
     }
     Ok(())
 }
 
-fn read_lists(reader: &mut Reader<'_>, index: &Index) -> Result<ClassLists, CheckpointError> {
-    let count = reader.count(3)?;
-    let mut lists = Vec::with_capacity(count);
-    let mut next = 0;
-    for _ in 0..count {
-        let class = index_number(reader.number()?);
-        let len = index_number(reader.number()?);
-        let size = reader.count(1)?;
-        let is_of_class = |entry: u32| index.entries.classes.get(entry as usize) == Some(&class);
-        let list = List::decode(reader.take(size)?, len, is_of_class);
-        let list = list.ok_or_else(|| reader.corrupt("no postings of this class"))?;
-        if class < next || len == 0 {
-            return Err(reader.corrupt("classes out of order"));
-        }
-        next = class.saturating_add(1);
-        lists.push((class, list));
+fn read_list(reader: &mut Reader<'_>, entries: u32) -> Result<List, CheckpointError> {
+    let len = index_number(reader.number()?);
+    let size = reader.count(1)?;
+    let list = List::decode(reader.take(size)?, len, |entry| entry < entries);
+    let list = list.ok_or_else(|| reader.corrupt("no postings"))?;
+    if len == 0 { Err(reader.corrupt("a term that does not occur")) } else { Ok(list) }
+}
+
+fn read_stops(reader: &mut Reader<'_>) -> Result<Stops, CheckpointError> {
+    let mut rows = Vec::new();
+    for _ in 0..reader.count(1)? {
+        let count = reader.count(8)?;
+        let row = (0..count).map(|_| Ok(u64::from_le_bytes(reader.array()?)));
+        rows.push(row.collect::<Result<Vec<_>, _>>()?);
     }
-    match lists.len() {
-        0 => Err(reader.corrupt("a term that does not occur")),
-        1 => Ok(lists
-            .pop()
-            .map(|(class, list)| ClassLists::One(class, list))
-            .unwrap_or(ClassLists::Many(lists))),
-        _ => Ok(ClassLists::Many(lists)),
-    }
+    Stops::of_rows(rows).ok_or_else(|| reader.corrupt("other words that say nothing"))
 }
 
 struct Reader<'a> {

@@ -1,12 +1,7 @@
-//! What is known of each entry, a column each, and the figures of each class.
+//! What is known of each entry, a column each.
 //!
 //! A search touches few columns of many entries, so they are kept apart. Lengths that do not fit into a
 //! byte are rare and lie elsewhere.
-
-use super::ClassId;
-
-/// Entries between two sums of lengths.
-const SUMMED: usize = 64;
 
 /// A length of so much or more is among the long ones.
 const LONG: u8 = u8::MAX;
@@ -83,50 +78,5 @@ impl Columns {
             + (self.classes.capacity() + self.authors.capacity()) * size_of::<u32>()
             + self.lengths.capacity()
             + self.long.capacity() * size_of::<(u32, u32)>()
-    }
-}
-
-/// All entries of one audience.
-#[derive(Debug, Clone)]
-pub(super) struct Class {
-    pub(super) id: ClassId,
-    /// Their numbers, ascending.
-    entries: Vec<u32>,
-    /// The length of all before each block of [`SUMMED`].
-    sums: Vec<u64>,
-    length: u64,
-}
-
-impl Class {
-    /// Without entries.
-    pub(super) fn new(id: ClassId) -> Self {
-        Self { id, entries: Vec::new(), sums: Vec::new(), length: 0 }
-    }
-
-    /// Adds an entry, which must lie behind all others.
-    pub(super) fn push(&mut self, number: u32, length: u32) {
-        if self.entries.len().is_multiple_of(SUMMED) {
-            self.sums.push(self.length);
-        }
-        self.entries.push(number);
-        self.length += u64::from(length);
-    }
-
-    /// How many entries lie before a position, and how long they are together.
-    pub(super) fn before(&self, at: u32, columns: &Columns) -> (u64, u64) {
-        if self.entries.last().is_none_or(|last| *last < at) {
-            return (self.entries.len() as u64, self.length);
-        }
-        let count = self.entries.partition_point(|entry| *entry < at);
-        let block = count / SUMMED;
-        let rest = self.entries[block * SUMMED..count].iter().map(|entry| u64::from(columns.length(*entry)));
-        (count as u64, self.sums[block] + rest.sum::<u64>())
-    }
-
-    /// Bytes on the heap.
-    pub(super) fn heap_bytes(&self) -> usize {
-        size_of::<Self>()
-            + self.entries.capacity() * size_of::<u32>()
-            + self.sums.capacity() * size_of::<u64>()
     }
 }

@@ -1,8 +1,9 @@
 //! Which visible entries may be hits: by author, by time, and by phrase.
 
+use std::ops::Range;
+
 use super::index::Index;
-use super::postings::List;
-use super::query::{certain_terms, cut_number};
+use super::query::{certain_terms, cut_number, cut_word};
 use super::surroundings::View;
 use super::{Hit, Query, Texts, Window};
 
@@ -20,6 +21,14 @@ impl Filter {
             None => None,
         };
         Some(Self { author, window: query.window })
+    }
+
+    /// The numbers between which all that passes lies: times never decrease.
+    pub(super) fn range(&self, view: &View<'_>) -> Range<u32> {
+        let times = &view.index.entries.times[..view.at as usize];
+        let place =
+            |time: i64| u32::try_from(times.partition_point(|other| *other < time)).unwrap_or(view.at);
+        self.window.from.map_or(0, place)..self.window.to.map_or(view.at, place)
     }
 
     #[inline]
@@ -47,7 +56,9 @@ pub(super) fn newest<T: Texts + ?Sized>(
     texts: &T,
 ) -> Result<Vec<Hit>, T::Error> {
     let mut hits = Vec::new();
-    for entry in view.newest_first().filter(|entry| filter.passes(view, *entry)) {
+    let range = filter.range(view);
+    let inside = view.newest_first(range.end).take_while(|entry| *entry >= range.start);
+    for entry in inside.filter(|entry| filter.passes(view, *entry)) {
         if hits.len() >= limit {
             break;
         }
@@ -66,6 +77,7 @@ pub(super) fn with_phrases<T: Texts + ?Sized>(
     texts: &T,
 ) -> Result<Vec<u32>, T::Error> {
     let mut found = Vec::new();
+    let range = filter.range(view);
     let mut check = |entry: u32| {
         if filter.passes(view, entry) && has_phrases(entry, phrases, texts)? {
             found.push(entry);
@@ -73,27 +85,31 @@ pub(super) fn with_phrases<T: Texts + ?Sized>(
         Ok(())
     };
     match narrowest(view, phrases) {
-        None => view.newest_first().try_for_each(&mut check)?,
-        Some(terms) => entries_with(view, &terms).into_iter().try_for_each(&mut check)?,
+        None => {
+            view.newest_first(range.end).take_while(|entry| *entry >= range.start).try_for_each(&mut check)?
+        }
+        Some(terms) => entries_with(view, &terms, &range).into_iter().try_for_each(&mut check)?,
     }
     Ok(found)
 }
 
 /// Terms of which every visible entry with these phrases has one; `None` when nothing is known of them.
 fn narrowest(view: &View<'_>, phrases: &[&str]) -> Option<Vec<u32>> {
-    match rarest_certain(view, phrases) {
-        Some(term) => Some(term.into_iter().collect()),
-        None => {
-            phrases.iter().find_map(|phrase| cut_number(phrase)).map(|cut| view.index.terms.holding(&cut))
-        }
+    if let Some(term) = rarest_certain(view, phrases) {
+        return Some(term.into_iter().collect());
     }
+    let cut = |find: fn(&str) -> Option<String>| phrases.iter().find_map(|phrase| find(phrase));
+    cut(cut_number).or_else(|| cut(cut_word)).map(|cut| view.index.terms.holding(&cut))
 }
 
-/// The visible entries that have one of these terms, in order.
-fn entries_with(view: &View<'_>, terms: &[u32]) -> Vec<u32> {
-    let lists = terms.iter().flat_map(|term| view.lists(*term));
-    let entries = lists.flat_map(List::iter).map(|posting| posting.entry);
-    let mut entries: Vec<u32> = entries.filter(|entry| *entry < view.at).collect();
+/// The visible entries in a range that have one of these terms, in order.
+fn entries_with(view: &View<'_>, terms: &[u32], range: &Range<u32>) -> Vec<u32> {
+    let mut entries = Vec::new();
+    for list in terms.iter().filter_map(|term| view.list(*term)) {
+        let inside =
+            list.from(range.start).map(|posting| posting.entry).take_while(|entry| *entry < range.end);
+        entries.extend(inside.filter(|entry| view.shows(*entry)));
+    }
     entries.sort_unstable();
     entries.dedup();
     entries
@@ -104,5 +120,5 @@ fn entries_with(view: &View<'_>, terms: &[u32]) -> Vec<u32> {
 fn rarest_certain(view: &View<'_>, phrases: &[&str]) -> Option<Option<u32>> {
     let certain = phrases.iter().flat_map(|phrase| certain_terms(phrase));
     let known = certain.map(|term| view.index.terms.find(&term));
-    known.map(|term| (term.map_or(0, |term| view.frequency(term)), term)).min().map(|(_, term)| term)
+    known.map(|term| (term.map_or(0, |term| view.postings(term)), term)).min().map(|(_, term)| term)
 }

@@ -1,17 +1,22 @@
-//! The index of a world: its entries' figures, its terms, and the postings of each term by class.
+//! The index of a world: its entries' figures, its terms, and the postings of each term.
 //!
-//! It only grows, in ledger order, and holds everything that a search as of an earlier position needs:
-//! lists are sorted by entry, and lengths are kept as running sums, so that every figure as of a position
-//! is a binary search. It is a view: delete it and push the entries again.
+//! It only grows, in ledger order, and holds everything that a search as of an earlier position needs. The
+//! postings of all classes are in one list, sorted by entry, and the class of an entry is a column; how
+//! many postings of a long list each class has is tallied, so that what a view counts is a sum over its
+//! classes. It is a view: delete it and push the entries again.
 
 use std::collections::HashMap;
 
-use super::columns::{Class, Columns, Entry};
+use super::columns::{Columns, Entry};
 use super::lexicon::Lexicon;
 use super::postings::{List, Posting};
-use super::scratch::Pool;
-use super::words::{Role, words};
+use super::shown::Pool;
+use super::stops::Stops;
+use super::words::{Role, all_words, words};
 use super::{ClassId, Document};
+
+/// Postings that are counted one by one are fewer.
+const TALLIED: u32 = 256;
 
 /// Entries as the ranking sees them, and where their words are.
 #[derive(Debug, Clone)]
@@ -20,61 +25,36 @@ pub struct Index {
     pub(super) authors: Lexicon,
     pub(super) terms: Lexicon,
     /// By term.
-    pub(super) lists: Vec<ClassLists>,
-    /// By term, how often it occurs in one entry at most: a bound that only saves work.
-    pub(super) peaks: Vec<u8>,
-    pub(super) classes: Vec<Class>,
+    pub(super) lists: Vec<List>,
+    /// By term.
+    pub(super) peaks: Vec<Peak>,
+    /// Of the terms with at least [`TALLIED`] postings, how many each class has, by its number.
+    pub(super) tallies: HashMap<u32, Vec<u32>>,
+    /// Where the words are that say nothing.
+    pub(super) stops: Stops,
+    /// By number.
+    pub(super) classes: Vec<ClassId>,
     pub(super) class_numbers: HashMap<ClassId, u32>,
-    pub(super) scratch: Pool,
+    pub(super) pool: Pool,
     /// The terms of the entry in hand; empty in between.
     pub(super) found: Vec<u32>,
 }
 
-/// The lists of one term by class number, ascending.
-#[derive(Debug, Clone)]
-pub(super) enum ClassLists {
-    /// As for most terms.
-    One(u32, List),
-    Many(Vec<(u32, List)>),
+/// What no posting of a term exceeds: bounds that only save work, whoever may read the entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Peak {
+    /// How often it occurs in one entry at most.
+    pub(super) count: u8,
+    /// The words of the shortest entry that has it, at most 255.
+    pub(super) length: u8,
 }
 
-impl ClassLists {
-    pub(super) fn as_pairs(&self) -> impl Iterator<Item = (u32, &List)> {
-        let (one, many) = match self {
-            Self::One(class, list) => (Some((*class, list)), &[][..]),
-            Self::Many(lists) => (None, &lists[..]),
-        };
-        one.into_iter().chain(many.iter().map(|(class, list)| (*class, list)))
-    }
+impl Peak {
+    const NONE: Self = Self { count: 0, length: u8::MAX };
 
-    fn list_mut(&mut self, class: u32) -> &mut List {
-        if let Self::One(only, list) = self
-            && *only != class
-        {
-            *self = Self::Many(vec![(*only, std::mem::replace(list, List::new()))]);
-        }
-        match self {
-            Self::One(_, list) => list,
-            Self::Many(lists) => {
-                let place = lists.binary_search_by_key(&class, |(number, _)| *number);
-                let place = place.unwrap_or_else(|place| {
-                    if lists.len() == lists.capacity() {
-                        lists.reserve_exact(lists.len() / 4 + 1);
-                    }
-                    lists.insert(place, (class, List::new()));
-                    place
-                });
-                &mut lists[place].1
-            }
-        }
-    }
-
-    fn heap_bytes(&self) -> usize {
-        let lists: usize = self.as_pairs().map(|(_, list)| list.heap_bytes()).sum();
-        match self {
-            Self::One(..) => lists,
-            Self::Many(pairs) => lists + pairs.capacity() * size_of::<(u32, List)>(),
-        }
+    fn rise(&mut self, count: u8, length: u32) {
+        self.count = self.count.max(count);
+        self.length = self.length.min(u8::try_from(length).unwrap_or(u8::MAX));
     }
 }
 
@@ -93,9 +73,11 @@ impl Index {
             terms: Lexicon::new(),
             lists: Vec::new(),
             peaks: Vec::new(),
+            tallies: HashMap::new(),
+            stops: Stops::default(),
             classes: Vec::new(),
             class_numbers: HashMap::new(),
-            scratch: Pool::default(),
+            pool: Pool::default(),
             found: Vec::new(),
         }
     }
@@ -119,8 +101,7 @@ impl Index {
         let author = self.authors.intern(document.author);
         let length = self.count(document);
         self.entries.push(Entry { time: document.time, class, author, length });
-        self.classes[class as usize].push(number, length);
-        self.post(number, class);
+        self.post(number, class, length);
         number
     }
 
@@ -128,19 +109,23 @@ impl Index {
         let next = u32::try_from(self.classes.len()).unwrap_or(u32::MAX);
         let number = *self.class_numbers.entry(id).or_insert(next);
         if number == next {
-            self.classes.push(Class::new(id));
+            self.classes.push(id);
         }
         number
     }
 
     /// Collects the terms of an entry and returns its length in words: those of label and text.
     fn count(&mut self, document: &Document<'_>) -> u32 {
-        let (terms, found) = (&mut self.terms, &mut self.found);
+        let number = self.entries.len();
+        let (terms, found, stops) = (&mut self.terms, &mut self.found, &mut self.stops);
         let mut length = 0_u32;
         for part in [document.label, document.text] {
-            words(part, |word| {
-                found.push(terms.intern(word.term));
-                length = length.saturating_add(u32::from(word.role == Role::Part));
+            all_words(part, |word| match word.role {
+                Role::Stop => stops.note(word.term, number),
+                role => {
+                    found.push(terms.intern(word.term));
+                    length = length.saturating_add(u32::from(role == Role::Part));
+                }
             });
         }
         words(document.date, |word| found.push(terms.intern(word.term)));
@@ -148,30 +133,73 @@ impl Index {
     }
 
     /// Turns the collected terms into postings.
-    fn post(&mut self, entry: u32, class: u32) {
+    fn post(&mut self, entry: u32, class: u32, length: u32) {
         let mut found = std::mem::take(&mut self.found);
         found.sort_unstable();
         for same in found.chunk_by(|one, other| one == other) {
-            let (term, count) = (same[0] as usize, u8::try_from(same.len()).unwrap_or(u8::MAX));
-            while self.lists.len() <= term {
-                self.lists.push(ClassLists::One(class, List::new()));
-                self.peaks.push(0);
+            let (term, count) = (same[0], u8::try_from(same.len()).unwrap_or(u8::MAX));
+            while self.lists.len() <= term as usize {
+                self.lists.push(List::new());
+                self.peaks.push(Peak::NONE);
             }
-            self.peaks[term] = self.peaks[term].max(count);
-            self.lists[term].list_mut(class).push(Posting { entry, count });
+            self.peaks[term as usize].rise(count, length);
+            self.lists[term as usize].push(Posting { entry, count });
+            self.tally(term, class);
         }
         found.clear();
         self.found = found;
     }
 
+    /// Counts the posting that was added last.
+    fn tally(&mut self, term: u32, class: u32) {
+        match self.lists[term as usize].len() {
+            ..TALLIED => {}
+            TALLIED => self.take_stock(term),
+            _ => count_one(self.tallies.entry(term).or_default(), class),
+        }
+    }
+
+    /// Counts all postings of a term by class.
+    fn take_stock(&mut self, term: u32) {
+        let mut tally = Vec::new();
+        for posting in self.lists[term as usize].iter() {
+            count_one(&mut tally, self.entries.classes[posting.entry as usize]);
+        }
+        self.tallies.insert(term, tally);
+    }
+
+    /// Takes a list over that was read, of the next term.
+    pub(super) fn adopt(&mut self, list: List) {
+        let term = u32::try_from(self.lists.len()).unwrap_or(u32::MAX);
+        let mut peak = Peak::NONE;
+        list.iter().for_each(|posting| peak.rise(posting.count, self.entries.length(posting.entry)));
+        let is_long = list.len() >= TALLIED;
+        self.peaks.push(peak);
+        self.lists.push(list);
+        if is_long {
+            self.take_stock(term);
+        }
+    }
+
     /// About how many bytes of memory it takes.
     pub fn heap_bytes(&self) -> usize {
+        let tallies = self.tallies.values().map(|tally| tally.capacity() * size_of::<u32>());
         self.entries.heap_bytes()
-            + self.classes.iter().map(Class::heap_bytes).sum::<usize>()
+            + self.classes.capacity() * size_of::<ClassId>()
             + self.authors.heap_bytes()
             + self.terms.heap_bytes()
-            + self.lists.capacity() * size_of::<ClassLists>()
-            + self.peaks.capacity()
-            + self.lists.iter().map(ClassLists::heap_bytes).sum::<usize>()
+            + self.lists.capacity() * size_of::<List>()
+            + self.peaks.capacity() * size_of::<Peak>()
+            + self.tallies.capacity() * size_of::<(u32, Vec<u32>)>()
+            + tallies.sum::<usize>()
+            + self.stops.heap_bytes()
+            + self.lists.iter().map(List::heap_bytes).sum::<usize>()
     }
+}
+
+fn count_one(tally: &mut Vec<u32>, class: u32) {
+    if tally.len() <= class as usize {
+        tally.resize(class as usize + 1, 0);
+    }
+    tally[class as usize] += 1;
 }

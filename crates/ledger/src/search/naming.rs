@@ -7,8 +7,10 @@ use std::ops::Range;
 
 use super::fold::{Kind, fold, fold_all, kind};
 use super::index::Index;
+use super::stem::stop_number;
+use super::stops::Stops;
 use super::surroundings::View;
-use super::words::{Role, words};
+use super::words::{Role, all_words, words};
 use super::{Scope, excerpt};
 
 /// A name to look for.
@@ -89,17 +91,27 @@ fn is_word(char: char) -> bool {
     kind(char) == Kind::Word
 }
 
+/// More apostrophes in a row are signs between words, however many: looking past them takes no time.
+const APOSTROPHES_MAX: usize = 4;
+
 /// Whether a word may begin behind this text: `O'` does not let one begin, `'` does.
 fn begins_word(before: &str) -> bool {
-    !before.trim_end_matches(is_apostrophe).ends_with(is_word)
+    let last = before.chars().rev().take(APOSTROPHES_MAX + 1).find(|char| !is_apostrophe(*char));
+    !last.is_some_and(is_word)
 }
 
 /// Whether a word may end in front of this text: at `'s` and at `'`, not at `'Brien`.
 fn ends_word(after: &str) -> bool {
-    let tail = after.trim_start_matches(is_apostrophe);
+    let tail = past_apostrophes(after);
     let possessive = tail.len() < after.len();
     let tail = tail.strip_prefix(['s', 'S']).filter(|_| possessive).unwrap_or(tail);
-    !tail.trim_start_matches(is_apostrophe).starts_with(is_word)
+    !past_apostrophes(tail).starts_with(is_word)
+}
+
+/// What follows the apostrophes at the beginning of a text.
+fn past_apostrophes(text: &str) -> &str {
+    let run = text.chars().take(APOSTROPHES_MAX).take_while(|char| is_apostrophe(*char));
+    &text[run.map(char::len_utf8).sum()..]
 }
 
 impl Index {
@@ -107,14 +119,38 @@ impl Index {
     /// does is among them or older.
     pub fn naming(&self, scope: &Scope<'_>, name: &str, count: usize) -> Vec<u32> {
         let view = View::new(self, scope);
-        let Some(term) = rarest_word(&view, name) else { return view.newest_first().take(count).collect() };
+        let Some(term) = rarest_word(&view, name) else {
+            return newest_with_stops(&view, &stops_of(name)).take(count).collect();
+        };
         let Some(term) = term else { return Vec::new() };
-        let most = u32::try_from(count).unwrap_or(u32::MAX);
-        let mut found: Vec<u32> = view.lists(term).flat_map(|list| list.last_before(view.at, most)).collect();
-        found.sort_unstable_by(|one, other| other.cmp(one));
-        found.truncate(count);
-        found
+        view.newest_with(term, view.at).take(count).collect()
     }
+}
+
+/// The numbers of a name's words that say nothing.
+fn stops_of(name: &str) -> Vec<usize> {
+    let mut stops = Vec::new();
+    all_words(name, |word| {
+        if word.role == Role::Stop {
+            stops.extend(stop_number(word.term));
+        }
+    });
+    stops
+}
+
+/// The entries that may have all of these words, the newest first. Blocks without them are passed over.
+fn newest_with_stops<'v>(view: &'v View<'_>, stops: &'v [usize]) -> impl Iterator<Item = u32> + 'v {
+    let mut before = view.at;
+    std::iter::from_fn(move || {
+        loop {
+            let entry = view.last_before(before)?;
+            if stops.iter().all(|stop| view.index.stops.may_have(*stop, entry)) {
+                before = entry;
+                return Some(entry);
+            }
+            before = Stops::block_before(entry);
+        }
+    })
 }
 
 /// Of the words that every text with the name has, the one with the fewest entries; `Some(None)` when
@@ -131,7 +167,7 @@ fn rarest_word(view: &View<'_>, name: &str) -> Option<Option<u32>> {
     });
     certain
         .into_iter()
-        .map(|term| (term.map_or(0, |term| view.frequency(term)), term))
+        .map(|term| (term.map_or(0, |term| view.postings(term)), term))
         .min()
         .map(|(_, term)| term)
 }

@@ -1,4 +1,4 @@
-//! In which entries of one class a term occurs, and how often: a list that only grows at its end.
+//! In which entries a term occurs, whoever may read them, and how often: a list that only grows at its end.
 //!
 //! A posting is a varint of `delta << 1 | often`, where delta is the distance from the posting before (of
 //! the first, the entry's number), followed by one byte with the count, at least 2, when `often` is set.
@@ -6,7 +6,7 @@
 //! postings before a position is a binary search.
 
 /// Postings between two marks.
-const BLOCK: u32 = 128;
+const BLOCK: u32 = 64;
 
 /// Bytes of a list that needs no allocation.
 const INLINE_BYTES_MAX: usize = 14;
@@ -26,7 +26,13 @@ struct Mark {
     /// The entry of the posting before the block.
     before: u32,
     /// The block's first byte.
-    offset: usize,
+    offset: u32,
+}
+
+impl Mark {
+    fn new(before: u32, offset: usize) -> Self {
+        Self { before, offset: u32::try_from(offset).unwrap_or(u32::MAX) }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -41,7 +47,7 @@ struct Long {
     marks: Vec<Mark>,
 }
 
-/// The postings of one term in one class.
+/// The postings of one term.
 #[derive(Debug, Clone)]
 pub(super) struct List {
     len: u32,
@@ -78,7 +84,7 @@ impl List {
         }
         if let Bytes::Long(long) = &mut self.bytes {
             if self.len.is_multiple_of(BLOCK) {
-                long.marks.push(Mark { before: self.last, offset: long.bytes.len() });
+                long.marks.push(Mark::new(self.last, long.bytes.len()));
             }
             if long.bytes.capacity() - long.bytes.len() < code.len() {
                 long.bytes.reserve_exact((long.bytes.len() / 4).max(16));
@@ -92,43 +98,51 @@ impl List {
         self.len
     }
 
-    /// How many entries before `at` have the term.
-    pub(super) fn len_before(&self, at: u32) -> u32 {
-        if self.len == 0 || self.last < at {
-            return self.len;
-        }
-        let (skipped, mut rest) = self.block_of(at);
-        let mut len = skipped;
-        while rest.next().is_some_and(|posting| posting.entry < at) {
-            len += 1;
-        }
-        len
+    fn marks(&self) -> &[Mark] {
+        if let Bytes::Long(long) = &self.bytes { &long.marks } else { &[] }
     }
 
-    /// How many postings lie before the block that `at` may be in, and the postings from there on.
-    fn block_of(&self, at: u32) -> (u32, Postings<'_>) {
-        let whole = Postings { bytes: self.bytes(), last: 0 };
-        let Bytes::Long(long) = &self.bytes else { return (0, whole) };
-        // A mark's posting before it is smaller than `at`: the block before it is passed as a whole.
-        let passed = long.marks.partition_point(|mark| mark.before < at);
-        let Some(mark) = passed.checked_sub(1).and_then(|index| long.marks.get(index)) else {
-            return (0, whole);
-        };
-        let skipped = u32::try_from(passed).unwrap_or(u32::MAX).saturating_mul(BLOCK);
-        (skipped, Postings { bytes: &long.bytes[mark.offset..], last: mark.before })
+    /// The postings from a block on; the first one begins the list.
+    fn from_block(&self, block: usize) -> Postings<'_> {
+        let mark = block.checked_sub(1).and_then(|index| self.marks().get(index));
+        let (offset, last) = mark.map_or((0, 0), |mark| (mark.offset as usize, mark.before));
+        Postings { bytes: self.bytes().get(offset..).unwrap_or_default(), last }
     }
 
-    /// The last entries before `at` that have the term, at most so many, in order.
-    pub(super) fn last_before(&self, at: u32, count: u32) -> impl Iterator<Item = u32> {
-        let end = self.len_before(at);
-        let start = end.saturating_sub(count);
-        let marks = if let Bytes::Long(long) = &self.bytes { &long.marks[..] } else { &[] };
-        let block = (start / BLOCK).min(u32::try_from(marks.len()).unwrap_or(u32::MAX));
-        let mark = block.checked_sub(1).and_then(|index| marks.get(index as usize));
-        let (offset, last) = mark.map_or((0, 0), |mark| (mark.offset, mark.before));
-        let postings = Postings { bytes: &self.bytes()[offset..], last };
-        let (skipped, taken) = (start - block * BLOCK, end - start);
-        postings.skip(skipped as usize).take(taken as usize).map(|posting| posting.entry)
+    /// The block that an entry may be in. The posting before a mark is smaller than `at`: the block before
+    /// it is passed as a whole.
+    fn block_of(&self, at: u32) -> usize {
+        self.marks().partition_point(|mark| mark.before < at)
+    }
+
+    /// The postings from this entry on.
+    pub(super) fn from(&self, entry: u32) -> impl Iterator<Item = Posting> {
+        self.from_block(self.block_of(entry)).skip_while(move |posting| posting.entry < entry)
+    }
+
+    /// How often the term occurs in an entry, if it does.
+    pub(super) fn find(&self, entry: u32) -> Option<u8> {
+        let first = self.from(entry).next();
+        first.filter(|posting| posting.entry == entry).map(|posting| posting.count)
+    }
+
+    /// The entries before `at` that have the term, the last first.
+    pub(super) fn backward(&self, at: u32) -> impl Iterator<Item = u32> {
+        let mut block = Some(self.block_of(at));
+        let blocks = std::iter::from_fn(move || {
+            let number = block?;
+            block = number.checked_sub(1);
+            let entries = self.from_block(number).take(BLOCK as usize).map(|posting| posting.entry);
+            Some(entries.take_while(|entry| *entry < at).collect::<Vec<u32>>())
+        });
+        blocks.flat_map(|entries| entries.into_iter().rev())
+    }
+
+    /// A place at the list's beginning.
+    pub(super) fn cursor(&self) -> Cursor<'_> {
+        let mut cursor = Cursor { marks: self.marks(), list: self, rest: self.iter(), block: 0, next: END };
+        cursor.advance();
+        cursor
     }
 
     /// All postings, in order.
@@ -136,28 +150,16 @@ impl List {
         Postings { bytes: self.bytes(), last: 0 }
     }
 
-    /// Gives the postings of those of these entries, which ascend, that have one.
-    pub(super) fn meet(&self, entries: impl Iterator<Item = u32>, mut each: impl FnMut(Posting)) {
-        let marks = match &self.bytes {
-            Bytes::Inline { .. } => &[][..],
-            Bytes::Long(long) => &long.marks,
-        };
-        let (mut rest, mut block) = (self.iter(), 0);
-        let mut next = rest.next();
-        for entry in entries {
-            let passed = block + marks[block..].partition_point(|mark| mark.before < entry);
-            if passed > block {
-                let mark = marks[passed - 1];
-                rest = Postings { bytes: &self.bytes()[mark.offset..], last: mark.before };
-                (next, block) = (rest.next(), passed);
-            }
-            while next.is_some_and(|posting| posting.entry < entry) {
-                next = rest.next();
-            }
-            match next {
-                Some(posting) if posting.entry == entry => each(posting),
-                Some(_) => {}
-                None => return,
+    /// Gives the postings of those of these entries, which ascend, that have one, with their places among
+    /// them.
+    pub(super) fn meet(&self, entries: &[u32], mut each: impl FnMut(usize, Posting)) {
+        let mut cursor = self.cursor();
+        for (place, entry) in entries.iter().enumerate() {
+            cursor.seek(*entry);
+            match cursor.next.entry {
+                found if found == *entry => each(place, cursor.next),
+                u32::MAX => return,
+                _ => {}
             }
         }
     }
@@ -176,7 +178,7 @@ impl List {
         let mut marks = Vec::new();
         let mut last = 0;
         for index in 0..len {
-            let mark = Mark { before: last, offset: bytes.len() - postings.bytes.len() };
+            let mark = Mark::new(last, bytes.len() - postings.bytes.len());
             let entry = postings.next()?.entry;
             if !may_be(entry) || (index > 0 && entry <= last) {
                 return None;
@@ -242,6 +244,12 @@ impl Iterator for Postings<'_> {
     #[inline]
     fn next(&mut self) -> Option<Posting> {
         let (first, mut rest) = self.bytes.split_first()?;
+        if *first & 0x81 == 0 {
+            // The common case: near the one before, and once.
+            self.last = self.last.checked_add(u32::from(*first >> 1))?;
+            self.bytes = rest;
+            return Some(Posting { entry: self.last, count: 1 });
+        }
         let mut code = u64::from(*first & 0x7f);
         let mut more = *first >= 0x80;
         let mut shift = 7;
@@ -266,6 +274,45 @@ impl Iterator for Postings<'_> {
     }
 }
 
+/// Behind the last posting.
+const END: Posting = Posting { entry: u32::MAX, count: 0 };
+
+/// A place in a list, which only moves on.
+#[derive(Debug, Clone)]
+pub(super) struct Cursor<'a> {
+    list: &'a List,
+    marks: &'a [Mark],
+    rest: Postings<'a>,
+    /// The last block that was begun.
+    block: usize,
+    /// The posting at this place; behind the last its entry is `u32::MAX`.
+    pub(super) next: Posting,
+}
+
+impl Cursor<'_> {
+    /// Moves to the next posting.
+    #[inline]
+    pub(super) fn advance(&mut self) {
+        self.next = self.rest.next().unwrap_or(END);
+    }
+
+    /// Moves to the first posting of this entry or a later one.
+    #[inline]
+    pub(super) fn seek(&mut self, entry: u32) {
+        if self.next.entry >= entry {
+            return;
+        }
+        if self.marks.get(self.block).is_some_and(|mark| mark.before < entry) {
+            self.block += self.marks[self.block..].partition_point(|mark| mark.before < entry);
+            self.rest = self.list.from_block(self.block);
+            self.advance();
+        }
+        while self.next.entry < entry {
+            self.advance();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -279,25 +326,23 @@ mod tests {
     }
 
     #[test]
-    fn the_last_before_a_position_are_the_end_of_what_is_before_it() {
+    fn backward_is_the_end_of_what_is_before_a_position() {
         for step in [1, 3, 1000] {
-            for len in [0, 1, 5, 127, 128, 129, 256, 1000] {
+            for len in [0, 1, 5, 63, 64, 65, 127, 128, 129, 256, 1000] {
                 let numbers: Vec<u32> = (0..len).map(|index| 5 + index * step).collect();
                 let list = list(numbers.iter().copied());
-                for at in [0, 5, 6, 5 + 64 * step, 5 + 128 * step, 5 + 300 * step, u32::MAX] {
+                for at in [0, 5, 6, 5 + 64 * step, 6 + 64 * step, 5 + 128 * step, 5 + 300 * step, u32::MAX] {
                     let before = numbers.partition_point(|number| *number < at);
-                    for count in [0, 1, 2, 127, 128, 500, u32::MAX] {
-                        let start = before.saturating_sub(count as usize);
-                        let found: Vec<u32> = list.last_before(at, count).collect();
-                        assert_eq!(found, numbers[start..before], "{step} {len} {at} {count}");
-                    }
+                    let mut found: Vec<u32> = list.backward(at).collect();
+                    found.reverse();
+                    assert_eq!(found, numbers[..before], "{step} {len} {at}");
                 }
             }
         }
     }
 
     #[test]
-    fn postings_come_back_and_are_counted_before_every_position() {
+    fn postings_come_back_and_are_found_from_every_position() {
         for (count, step) in
             [(1, 1), (3, 1), (14, 1), (15, 9), (127, 3), (128, 1), (129, 5), (700, 70), (600, 20_000)]
         {
@@ -307,8 +352,9 @@ mod tests {
             assert_eq!(read, entries);
             assert!(list.iter().all(|posting| (posting.count == 7) == (posting.entry % 3 == 0)));
             for at in entries.iter().flat_map(|entry| [*entry, entry + 1]).chain([0, u32::MAX]) {
-                let expect = entries.iter().filter(|entry| **entry < at).count();
-                assert_eq!(list.len_before(at) as usize, expect, "{count} postings, before {at}");
+                let expect = entries.iter().copied().filter(|entry| *entry >= at);
+                assert!(list.from(at).map(|posting| posting.entry).eq(expect), "{count} postings, from {at}");
+                assert_eq!(list.find(at).is_some(), entries.contains(&at), "{count} postings, at {at}");
             }
         }
     }
@@ -318,10 +364,13 @@ mod tests {
         for (count, step) in [(1, 1), (9, 4), (200, 3), (2000, 7)] {
             let list = list((0..count).map(|index| index * step));
             for every in [1, 2, 5, 100, 1000] {
-                let wanted = (0..count * step + 9).filter(|entry| entry % every == 0);
+                let wanted: Vec<u32> = (0..count * step + 9).filter(|entry| entry % every == 0).collect();
                 let mut met = Vec::new();
-                list.meet(wanted.clone(), |posting| met.push(posting.entry));
-                let expect = wanted.filter(|entry| entry % step == 0 && *entry < count * step);
+                list.meet(&wanted, |place, posting| {
+                    assert_eq!(wanted[place], posting.entry);
+                    met.push(posting.entry);
+                });
+                let expect = wanted.into_iter().filter(|entry| entry % step == 0 && *entry < count * step);
                 assert_eq!(met, expect.collect::<Vec<_>>(), "{count} postings, every {every}");
             }
         }
@@ -339,7 +388,7 @@ mod tests {
             }
             assert!(read.iter().eq(expect.iter()));
             for at in 0..end + 300 {
-                assert_eq!(read.len_before(at), expect.len_before(at));
+                assert!(read.from(at).eq(expect.from(at)));
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::stem::{is_in_a_stop, kept};
 use super::words::{Role, TERM_BYTES_MAX, words};
 
 /// A query's text, taken apart.
@@ -85,6 +86,19 @@ pub(super) fn cut_number(phrase: &str) -> Option<String> {
     });
     longest.filter(|longest| longest.len() < TERM_BYTES_MAX / 2)
 }
+
+/// A piece that a word of every text with this phrase holds, whatever ending that word has: the beginning
+/// of the phrase's longest run of letters. Nothing is known of one that words which say nothing may hold.
+pub(super) fn cut_word(phrase: &str) -> Option<String> {
+    let runs = phrase.split(|char: char| !char.is_ascii_alphabetic());
+    let longest = runs.max_by_key(|run| run.len())?.to_ascii_lowercase();
+    let piece = kept(&longest);
+    let is_telling = piece.len() >= CUT_WORD_BYTES_MIN && longest.len() < TERM_BYTES_MAX / 2;
+    (is_telling && !is_in_a_stop(&longest)).then(|| piece.to_owned())
+}
+
+/// A shorter piece is in too many words.
+const CUT_WORD_BYTES_MIN: usize = 3;
 
 #[cfg(test)]
 mod tests {

@@ -17,6 +17,9 @@ const STOP: &[&str] = &[
     "whose", "why", "will", "with", "wont", "would", "wouldnt", "you", "your", "yours",
 ];
 
+/// How many words say nothing.
+pub(super) const STOPS: usize = STOP.len();
+
 /// Shorter words are left as they are.
 const STEMMED_BYTES_MIN: usize = 4;
 
@@ -44,8 +47,39 @@ const fn as_number(word: &[u8]) -> u64 {
 
 /// Whether a folded word says nothing.
 pub(super) fn is_stop(word: &str) -> bool {
-    word.len() <= 8 && STOP_NUMBERS.binary_search(&as_number(word.as_bytes())).is_ok()
+    stop_number(word).is_some()
 }
+
+/// The number of a word that says nothing.
+pub(super) fn stop_number(word: &str) -> Option<usize> {
+    (word.len() <= 8).then(|| STOP_NUMBERS.binary_search(&as_number(word.as_bytes())).ok())?
+}
+
+/// Whether this is a piece of a word that says nothing.
+pub(super) fn is_in_a_stop(piece: &str) -> bool {
+    STOP.iter().any(|stop| stop.contains(piece))
+}
+
+/// The beginning of a piece of a word that stemming leaves in every word with this piece, wherever the word
+/// ends: nothing from where an ending may begin. Both are lower-case ASCII letters.
+pub(super) fn kept(piece: &str) -> &str {
+    if ENDINGS.iter().any(|ending| ending.contains(piece)) {
+        return "";
+    }
+    let bytes = piece.as_bytes();
+    let may_go = |rest: &str| ENDINGS.iter().any(|ending| ending.starts_with(rest));
+    let may_begin = |at: &usize| {
+        let doubled = *at > 0 && *at < bytes.len() && bytes[*at] == bytes[*at - 1];
+        may_go(&piece[*at..]) || doubled && may_go(&piece[*at + 1..])
+    };
+    &piece[..(0..=bytes.len()).find(may_begin).unwrap_or(bytes.len())]
+}
+
+/// What stemming may take off a word or change; a doubled letter may go before it.
+const ENDINGS: &[&str] = &[
+    "s", "ings", "inges", "eds", "edes", "es", "eings", "einges", "eeds", "eedes", "ees", "yings", "yinges",
+    "yeds", "yedes", "ys", "yes", "ies", "ied", "ieds",
+];
 
 /// Cuts a folded word down to its stem. Words with anything but ASCII letters are left alone.
 pub(super) fn stem(word: &mut String) {
@@ -110,6 +144,49 @@ fn ends_in_vowel(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_kept_of_a_piece_is_in_the_stem_of_every_word_with_it() {
+        let words = [
+            "stopping",
+            "stoppings",
+            "studies",
+            "studied",
+            "studying",
+            "agreeing",
+            "horses",
+            "boxes",
+            "classes",
+            "parties",
+            "refunded",
+            "refunds",
+            "running",
+            "baking",
+            "ties",
+            "being",
+            "needs",
+            "sees",
+            "beyond",
+            "eye",
+            "eyes",
+            "add",
+            "adding",
+            "egged",
+            "fuzzes",
+            "status",
+        ];
+        for word in words {
+            let mut stemmed = word.to_owned();
+            stem(&mut stemmed);
+            for start in 0..word.len() {
+                for end in start..=word.len() {
+                    let kept = kept(&word[start..end]);
+                    assert!(stemmed.contains(kept), "{kept} of {} in {stemmed}", &word[start..end]);
+                }
+            }
+        }
+        assert_eq!((kept("refund"), kept("stopping"), kept("ing")), ("refund", "stop", ""));
+    }
 
     fn stemmed(word: &str) -> String {
         let mut word = word.to_owned();

@@ -1,11 +1,14 @@
 //! A view of the index: which entries it shows, its figures, and what stands beside an entry in it.
 //!
 //! Hidden entries are stepped over and have no say, not even their times: two entries are neighbours when
-//! no visible one is between them, however many hidden ones are.
+//! no visible one is between them, however many hidden ones are. Lists hold the postings of all classes;
+//! nothing reads one but through [`View::shows`].
+
+use std::cell::OnceCell;
 
 use super::index::Index;
 use super::postings::List;
-use super::scratch::Scratch;
+use super::shown::{Extent, Shown};
 use super::{ClassId, Scope};
 
 /// Entries further apart in world time are no neighbours: half an hour.
@@ -18,13 +21,11 @@ pub const SESSION_STEPS: usize = 12;
 #[derive(Debug)]
 pub(super) struct View<'a> {
     pub(super) index: &'a Index,
-    /// By class number.
-    readable: Vec<bool>,
+    shown: Shown,
+    /// The numbers of the classes that it may read.
+    classes: Vec<u32>,
     pub(super) at: u32,
-    /// How many entries it shows.
-    pub(super) count: u64,
-    /// Their words.
-    pub(super) length: u64,
+    extent: OnceCell<Extent>,
 }
 
 impl<'a> View<'a> {
@@ -33,50 +34,84 @@ impl<'a> View<'a> {
         let at = scope.at.min(index.len());
         let mut readable = vec![false; index.classes.len()];
         let number = |id: &ClassId| index.class_numbers.get(id).copied();
-        for class in scope.classes.iter().filter_map(number) {
-            readable[class as usize] = true;
-        }
-        let shown = index.classes.iter().zip(&readable).filter(|(_, readable)| **readable);
-        let figures = shown.map(|(class, _)| class.before(at, &index.entries));
-        let (count, length) = figures.fold((0, 0), |sum, class| (sum.0 + class.0, sum.1 + class.1));
-        Self { index, readable, at, count, length }
+        let mut classes: Vec<u32> = scope.classes.iter().filter_map(number).collect();
+        classes.sort_unstable();
+        classes.dedup();
+        classes.iter().for_each(|class| readable[*class as usize] = true);
+        let shown = index.pool.take(&index.entries, readable, at);
+        Self { index, shown, classes, at, extent: OnceCell::new() }
+    }
+
+    /// How many entries it shows, and how many words they have.
+    pub(super) fn extent(&self) -> Extent {
+        *self.extent.get_or_init(|| self.shown.extent(&self.index.entries, self.at))
     }
 
     /// Whether it shows an entry before its position.
     #[inline]
     pub(super) fn shows(&self, number: u32) -> bool {
-        self.readable[self.index.entries.classes[number as usize] as usize]
+        self.shown.has(number)
     }
 
-    /// The lists of a term that it may read.
-    pub(super) fn lists(&self, term: u32) -> impl Iterator<Item = &'a List> {
-        let lists = self.index.lists.get(term as usize).into_iter();
-        let pairs = lists.flat_map(super::index::ClassLists::as_pairs);
-        pairs.filter(|(class, _)| self.readable[*class as usize]).map(|(_, list)| list)
+    /// The list of a term, with postings that it does not show.
+    pub(super) fn list(&self, term: u32) -> Option<&'a List> {
+        self.index.lists.get(term as usize)
+    }
+
+    /// The entries that it shows and that have a term, the newest first.
+    pub(super) fn newest_with(&self, term: u32, before: u32) -> impl Iterator<Item = u32> {
+        let lists = self.list(term).into_iter();
+        let before = before.min(self.at);
+        lists.flat_map(move |list| list.backward(before)).filter(|entry| self.shows(*entry))
+    }
+
+    /// How long the list of a term is, with what it does not show: how much work it is, nothing else.
+    pub(super) fn postings(&self, term: u32) -> u32 {
+        self.list(term).map_or(0, List::len)
     }
 
     /// In how many of its entries a term occurs.
     pub(super) fn frequency(&self, term: u32) -> u64 {
-        self.lists(term).map(|list| u64::from(list.len_before(self.at))).sum()
+        let Some(list) = self.list(term) else { return 0 };
+        let Some(tally) = self.index.tallies.get(&term) else {
+            let before = list.iter().take_while(|posting| posting.entry < self.at);
+            return before.filter(|posting| self.shows(posting.entry)).count() as u64;
+        };
+        let of = |class: &u32| u64::from(tally.get(*class as usize).copied().unwrap_or(0));
+        let all: u64 = self.classes.iter().map(of).sum();
+        let classes = &self.index.entries.classes;
+        let readable = |entry: u32| self.classes.binary_search(&classes[entry as usize]).is_ok();
+        all - list.from(self.at).filter(|posting| readable(posting.entry)).count() as u64
     }
 
     /// All entries that it shows, the newest first.
-    pub(super) fn newest_first(&self) -> impl Iterator<Item = u32> {
-        (0..self.at).rev().filter(|number| self.shows(*number))
+    pub(super) fn newest_first(&self, before: u32) -> impl Iterator<Item = u32> {
+        let before = before.min(self.at);
+        std::iter::successors(self.shown.before(before), |number| self.shown.before(*number))
+    }
+
+    /// The entry before a number, however far it is.
+    #[inline]
+    pub(super) fn last_before(&self, number: u32) -> Option<u32> {
+        self.shown.before(number.min(self.at))
+    }
+
+    /// The entry from a number on, however far it is.
+    #[inline]
+    pub(super) fn first_from(&self, number: u32) -> Option<u32> {
+        self.shown.from(number).filter(|found| *found < self.at)
     }
 
     /// The neighbour before an entry.
     #[inline]
     pub(super) fn before(&self, number: u32) -> Option<u32> {
-        let before = (0..number).rev().find(|other| self.shows(*other))?;
-        self.near(before, number).then_some(before)
+        self.last_before(number).filter(|before| self.near(*before, number))
     }
 
     /// The neighbour after an entry.
     #[inline]
     pub(super) fn after(&self, number: u32) -> Option<u32> {
-        let after = (number + 1..self.at).find(|other| self.shows(*other))?;
-        self.near(number, after).then_some(after)
+        self.first_from(number + 1).filter(|after| self.near(number, *after))
     }
 
     #[inline]
@@ -85,33 +120,23 @@ impl<'a> View<'a> {
         times[one as usize].abs_diff(times[other as usize]) <= REACH_MILLIS
     }
 
-    /// These entries and those within so many steps of them, by class and number.
-    pub(super) fn within(&self, entries: &[u32], steps: usize) -> Vec<(u32, u32)> {
+    /// These entries and those within so many steps of them, ascending.
+    pub(super) fn within(&self, entries: &[u32], steps: usize) -> Vec<u32> {
         let mut near = Vec::with_capacity(entries.len() * (2 * steps + 1));
-        let class = |entry: u32| self.index.entries.classes[entry as usize];
         for entry in entries {
-            near.push((class(*entry), *entry));
+            near.push(*entry);
             for step in [Self::before, Self::after] {
-                let steps = std::iter::successors(step(self, *entry), |at| step(self, *at)).take(steps);
-                near.extend(steps.map(|entry| (class(entry), entry)));
+                near.extend(std::iter::successors(step(self, *entry), |at| step(self, *at)).take(steps));
             }
         }
         near.sort_unstable();
         near.dedup();
         near
     }
+}
 
-    /// Which of the query's terms an entry or its surroundings have.
-    pub(super) fn terms_around(&self, number: u32, scratch: &Scratch) -> u32 {
-        let mut terms = scratch.slot(number).terms;
-        for step in [Self::before, Self::after] {
-            let mut at = number;
-            for _ in 0..SESSION_STEPS {
-                let Some(next) = step(self, at) else { break };
-                terms |= scratch.slot(next).terms;
-                at = next;
-            }
-        }
-        terms
+impl Drop for View<'_> {
+    fn drop(&mut self) {
+        self.index.pool.give(std::mem::take(&mut self.shown));
     }
 }

@@ -1,6 +1,7 @@
 //! The terms of a query as a view knows them: how much each tells, and what a posting of it adds.
 
 use super::query::{Wanted, Wish};
+use super::rank::NEIGHBOUR;
 use super::surroundings::View;
 
 /// How soon more of the same word stops to matter.
@@ -22,9 +23,7 @@ pub(super) struct Term {
     pub(super) bit: u32,
     /// How much it tells.
     pub(super) weight: f32,
-    /// In how many entries of the view it occurs.
-    pub(super) frequency: u64,
-    /// No posting of it adds more.
+    /// No entry gets more by it, its own posting and what neighbours lend taken together.
     pub(super) bound: f32,
 }
 
@@ -46,11 +45,24 @@ impl Term {
     }
 
     fn new(view: &View<'_>, bit: u32, frequency: u64, number: u32) -> Self {
-        let weight = weight(view.count, frequency);
-        let peak = f32::from(view.index.peaks.get(number as usize).copied().unwrap_or(u8::MAX));
-        let bound = weight * (K1 + 1.0) * (peak / (peak + K1 * (1.0 - B)));
-        Self { number, bit: 1 << bit, weight, frequency, bound }
+        let weight = weight(view.extent().count, frequency);
+        let peak = view.index.peaks.get(number as usize);
+        let peak = peak.map_or(f32::INFINITY, |peak| {
+            let count = f32::from(peak.count);
+            (K1 + 1.0) * (count / (count + damping(u32::from(peak.length), average(view))))
+        });
+        Self { number, bit: 1 << bit, weight, bound: weight * peak.max(LENT_MAX) }
     }
+}
+
+/// What two neighbours lend of a term at most, by its weight: a share of a mean of scores, none of which
+/// reaches `K1 + 1`.
+const LENT_MAX: f32 = 2.0 * NEIGHBOUR * (K1 + 1.0);
+
+/// The mean length of what a view shows.
+#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "a mean length")]
+fn average(view: &View<'_>) -> f32 {
+    (view.extent().length as f64 / view.extent().count.max(1) as f64).max(f64::MIN_POSITIVE) as f32
 }
 
 /// How much a term tells that occurs in `frequency` of `count` entries.
@@ -69,9 +81,8 @@ pub(super) struct Curve {
 
 impl Curve {
     /// The curve of a view's lengths.
-    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "a mean length")]
     pub(super) fn of(view: &View<'_>) -> Self {
-        let average = (view.length as f64 / view.count.max(1) as f64).max(f64::MIN_POSITIVE) as f32;
+        let average = average(view);
         Self { average, damping: (0..LENGTHS).map(|length| damping(length, average)).collect() }
     }
 

@@ -26,6 +26,8 @@ pub(super) enum Role {
     Piece,
     /// Several parts together.
     Whole,
+    /// A part that says nothing. Only [`all_words`] gives these.
+    Stop,
 }
 
 /// A term at its place.
@@ -41,6 +43,15 @@ pub(super) struct Word<'a> {
 
 /// Gives each term of a text to `each`, in the order of the text.
 pub(super) fn words(text: &str, mut each: impl FnMut(&Word<'_>)) {
+    all_words(text, |word| {
+        if word.role != Role::Stop {
+            each(word);
+        }
+    });
+}
+
+/// The same with the words that say nothing.
+pub(super) fn all_words(text: &str, mut each: impl FnMut(&Word<'_>)) {
     let mut scanner = Scanner { text, term: String::new(), each: &mut each };
     let mut run: Option<usize> = None;
     let mut after_dense = false;
@@ -155,7 +166,7 @@ impl<F: FnMut(&Word<'_>)> Scanner<'_, F> {
         }
     }
 
-    /// Folds the bytes at `from` and gives the term out, unless it is a stop word.
+    /// Folds the bytes at `from` and gives the term out.
     fn emit(&mut self, from: Range<usize>, place: Range<usize>, role: Role) {
         self.term.clear();
         fold_all(&self.text[from], &mut self.term);
@@ -164,7 +175,7 @@ impl<F: FnMut(&Word<'_>)> Scanner<'_, F> {
                 without_apostrophes(&mut self.term);
             }
             if is_stop(&self.term) {
-                return;
+                return (self.each)(&Word { term: &self.term, place, role: Role::Stop });
             }
             stem(&mut self.term);
         }

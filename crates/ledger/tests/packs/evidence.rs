@@ -59,10 +59,20 @@ fn get_keeps_ledger_order_and_names_each_entry_once() {
 }
 
 #[test]
-fn get_gives_more_than_ten_when_more_are_named() {
+fn get_gives_ten_unless_told_and_says_how_many_there_are_to_this_reader() {
     let mut story = Story::team();
-    let ids: Vec<_> = (0..40).map(|number| story.say("CODER", &format!("n {number}")).to_string()).collect();
-    assert_eq!(found(&get(&story.world(), "CODER", &ids.join(" "))), ids);
+    let mut ids: Vec<_> =
+        (0..12).map(|number| story.say("CODER", &format!("n {number}")).to_string()).collect();
+    ids.push(story.whisper("CODER", &["PLANNER"], "hidden").to_string());
+    let world = story.world();
+    let limited = |who, constraints| ask(&world, who, "LEDGER_GET", &ids.join(" "), constraints).unwrap();
+    for (who, count) in [("REVIEWER", 12), ("PLANNER", 13)] {
+        let ten = limited(who, json!({}));
+        assert_eq!(found(&ten), ids[..10], "{who}");
+        assert_eq!(ten["notes"], format!("the first 10 of {count}: a larger limit shows more"));
+        let all = limited(who, json!({ "limit": 20 }));
+        assert_eq!((found(&all), &all["notes"]), (ids[..count].to_vec(), &json!(null)), "{who}");
+    }
 }
 
 #[test]

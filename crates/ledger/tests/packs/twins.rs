@@ -257,7 +257,7 @@ pub(crate) fn decided(
     now: Timestamp,
     ids: &mut Ids,
 ) -> Result<Decision, Fault> {
-    let envelope = Envelope::parse(envelope, &world.config, &world.people).unwrap();
+    let envelope = Envelope::parse(envelope).unwrap();
     let offer = bundle.map(|bundle| Offer {
         bundle,
         actor: Actor::AnyName,

@@ -139,16 +139,13 @@ fn n16_a_time_is_text_of_a_time_and_needs_to_be_one_instant() {
     for number in [json!(1_763_197_200), json!(0), json!(true), json!({})] {
         refused(&with(&envelope(), path, number), Code::TimeFormat, dotted);
     }
-    for (text, code) in [
-        ("tomorrow", Code::TimeFormat),
-        ("", Code::TimeFormat),
-        ("1763197200", Code::TimeFormat),
-        ("2026-03-29T02:30:00", Code::TimeAmbiguous),
-        ("2026-10-25T02:30:00", Code::TimeAmbiguous),
-    ] {
+    for text in ["tomorrow", "", "1763197200", "2030-01-02", "2026-11-15 09:00:00", "2026-13-01T09:00:00Z"] {
+        refused(&with(&envelope(), path, text), Code::TimeFormat, dotted);
+    }
+    for text in ["2026-03-29T02:30:00", "2026-10-25T02:30:00"] {
         let read = Rig::workspace().envelope(&with(&envelope(), path, text)).unwrap();
         let fault = read.declared_instant(&Zone::utc()).unwrap_err();
-        assert_eq!((fault.code, fault.path.as_str()), (code, dotted), "{text}");
+        assert_eq!((fault.code, fault.path.as_str()), (Code::TimeAmbiguous, dotted), "{text}");
     }
     let kept = with(&envelope(), path, "2026-11-15T12:00:00+05:30");
     let kept = Rig::workspace().envelope(&kept).unwrap().declared_instant(&Zone::utc()).unwrap().unwrap();
@@ -235,6 +232,9 @@ fn two_requests_are_the_same_apart_from_ui_notes_and_the_order_of_keys() {
     let mut same = vec![turned, without(&envelope(), "ui"), without(&envelope(), "invoker/notes")];
     same.push(with(&envelope(), "ui/stream_cursor", "elsewhere"));
     same.push(with(&envelope(), "invoker/notes", Value::Null));
+    for path in ["notes", "operator/notes", "declared_overrides/mood", "declared_overrides/time/mood"] {
+        same.push(with(&envelope(), path, "a field that an envelope does not have"));
+    }
     for same in same {
         assert_eq!(fingerprint(&same, None), print, "{same}");
     }
@@ -243,10 +243,15 @@ fn two_requests_are_the_same_apart_from_ui_notes_and_the_order_of_keys() {
         ("mode/client_intent", json!(null)),
         ("invoker/invoker_id", json!("other")),
         ("declared_overrides/pause_time", json!(null)),
-        ("notes", json!("not those of the invoker")),
-        ("operator/notes", json!("nor these")),
+        ("declared_overrides/time/timezone", json!("Asia/Tokyo")),
     ] {
         assert_ne!(fingerprint(&with(&envelope(), path, value), None), print, "{path}");
+    }
+    let none = without(&envelope(), "declared_overrides");
+    let nothing = json!({ "time": { "declared_world_time": null, "timezone": null }, "pause_time": null });
+    for nothing in [json!(null), json!({}), json!({ "time": {} }), nothing] {
+        let said = with(&none, "declared_overrides", nothing);
+        assert_eq!(fingerprint(&said, None), fingerprint(&none, None), "{said}");
     }
     let bundles = [None, Some(json!(null)), Some(json!({})), Some(json!({ "ui": 1 }))];
     let prints: std::collections::BTreeSet<_> =

@@ -107,7 +107,8 @@ impl Rig {
     }
 
     pub(crate) fn envelope(&self, envelope: &Value) -> Result<Envelope, Fault> {
-        Envelope::parse(envelope, &self.config, &self.people)
+        let envelope = Envelope::parse(envelope)?;
+        envelope.check_invoker(&self.config, &self.people).map(|()| envelope)
     }
 }
 

@@ -115,6 +115,12 @@ pub enum ClipboardError {
     /// Nothing is in it, or nothing that is text.
     #[error("the clipboard holds no text")]
     Empty,
+    /// Nothing cannot be put into it.
+    #[error("there is nothing to copy: {adapter} holds no empty clipboard and keeps the one before")]
+    NoEmptyContent {
+        /// The adapter.
+        adapter: Adapter,
+    },
     /// More than the clipboard carries.
     #[error("{bytes} bytes are more than the {max} that this clipboard carries")]
     TooLarge {

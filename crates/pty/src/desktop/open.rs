@@ -75,6 +75,19 @@ impl FromStr for Adapter {
     }
 }
 
+/// A text that names no adapter that has hotkeys and focus.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected detect, x11 or tmux (wayland and osc52 have a clipboard and nothing else)")]
+pub struct NotForKeys;
+
+impl Adapter {
+    /// Reads the name of one that may have hotkeys and focus.
+    pub fn parse_for_keys(text: &str) -> Result<Self, NotForKeys> {
+        let named = text.parse().ok();
+        named.filter(|adapter| !matches!(adapter, Self::Wayland | Self::Osc52)).ok_or(NotForKeys)
+    }
+}
+
 /// What the environment says about desktops.
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
@@ -238,5 +251,9 @@ mod tests {
             assert_eq!(default_bindings(adapter).len(), 2, "{adapter}");
         }
         assert_eq!("wayward".parse::<Adapter>(), Err(UnknownAdapter));
+        assert_eq!(Adapter::parse_for_keys("tmux"), Ok(Adapter::Tmux));
+        for other in ["osc52", "wayland", "windows"] {
+            assert_eq!(Adapter::parse_for_keys(other), Err(NotForKeys));
+        }
     }
 }

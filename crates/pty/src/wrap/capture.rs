@@ -13,7 +13,8 @@ use turnkeep_types::Clock;
 use turnkeep_types::broker::{AgentState, CompletedTurn, StateChange};
 
 use super::hooks::{HOOK_LOOK, HOOK_PAUSE, Hooks, Messages};
-use super::observer::{Observer, TtyMode};
+use super::mode::TtyMode;
+use super::observer::Observer;
 use super::share::Share;
 use super::tap::Sight;
 
@@ -74,7 +75,7 @@ struct Waiting {
 impl Capture {
     /// An observer for a session in a window of the user's size.
     pub fn new(captured: Captured) -> Self {
-        let size = super::terminal::UserTerminal::size();
+        let size = super::terminal::UserTerminal::screen_size();
         let text_source = match captured.profile.content() {
             ContentKind::Stream => "stream",
             ContentKind::Screen => "screen",
@@ -107,7 +108,7 @@ impl Capture {
             Sight::Output(bytes) => share.output(bytes),
             Sight::Lost => share.lose(),
             Sight::Resize { cols, rows } => share.resize(*cols, *rows),
-            Sight::Input(_) | Sight::Interrupt => false,
+            Sight::Input(_) | Sight::Interrupt | Sight::Mode(_) => false,
         };
         if is_watched {
             self.outlets.iter_mut().for_each(|outlet| outlet.shown());
@@ -209,12 +210,10 @@ impl Observer for Capture {
             Sight::Lost => self.feed(at, Event::Gap),
             Sight::Interrupt => self.feed(at, Event::Interrupt),
             Sight::Resize { cols, rows } => self.feed(at, Event::Resize(Size { cols, rows })),
+            Sight::Mode(TtyMode { canonical, echo }) => {
+                self.feed(at, Event::TtyMode(DetectorMode { canonical, echo }));
+            }
         }
-    }
-
-    fn mode(&mut self, at: Duration, mode: TtyMode) {
-        let mode = DetectorMode { canonical: mode.canonical, echo: mode.echo };
-        self.feed(at, Event::TtyMode(mode));
     }
 
     fn tick(&mut self, at: Duration) {

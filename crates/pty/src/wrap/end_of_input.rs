@@ -8,8 +8,9 @@
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use rustix::pty::OpenptFlags;
 use rustix::termios::{LocalModes, SpecialCodeIndex};
+
+use super::mode::unread;
 
 /// How often the child's terminal is looked at.
 pub(super) const END_PAUSE: Duration = Duration::from_millis(20);
@@ -55,11 +56,4 @@ impl EndOfInput {
         let count = 1 + usize::from(lines && std::mem::take(&mut self.in_line));
         Some(vec![end; count])
     }
-}
-
-/// Bytes that the child has not read yet.
-fn unread(master: &OwnedFd) -> u64 {
-    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-    let slave = rustix::pty::ioctl_tiocgptpeer(master, flags);
-    slave.and_then(rustix::io::ioctl_fionread).unwrap_or_default()
 }

@@ -1,8 +1,13 @@
 //! The two buffers of the byte path: child to user, and user to child. Both are bounded and keep order.
+//!
+//! What others paste never fills the child's terminal: it goes in by pieces that leave room for keys, so
+//! that the terminal takes an interrupt at once whether or not the child reads.
 
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use rustix::io::Errno;
 
 /// Output that waits for the user's terminal.
@@ -104,55 +109,225 @@ pub(super) enum Source {
     Answer,
 }
 
+/// Bytes of a paste that the child's terminal may hold. It has room for 4096, and keys need some of it.
+const PASTE_HELD_MAX: usize = 3 << 10;
+/// The kernel hands a piece on a moment after it was written: until then it is seen nowhere.
+const PIECE_PAUSE: Duration = Duration::from_millis(1);
+/// The pause between two looks at a child that does not read.
+const PIECE_PAUSE_LAST: Duration = Duration::from_millis(20);
+/// A paste of which nothing was taken for so long is stuck.
+const STUCK_PAUSE: Duration = Duration::from_millis(250);
+
+/// Something to be written, and how much of it is.
 #[derive(Debug)]
 struct Chunk {
     source: Source,
-    bytes: Vec<u8>,
+    bytes: Bytes,
     sent: usize,
 }
 
-/// Bytes on their way to the child.
-#[derive(Debug, Default)]
+impl Chunk {
+    fn rest(&self) -> &[u8] {
+        self.bytes.get(self.sent..).unwrap_or_default()
+    }
+}
+
+/// Bytes on their way to the child: keys, and one paste.
+#[derive(Debug)]
 pub(super) struct Inbox {
-    chunks: VecDeque<Chunk>,
-    bytes: usize,
+    keys: VecDeque<Chunk>,
+    key_bytes: usize,
+    /// Everything in it came before the keys.
+    paste: Option<Chunk>,
+    pasted_at: Instant,
+    /// Pasted bytes that may not be seen in the child's terminal yet, and since when they are counted.
+    unseen: usize,
+    unseen_since: Instant,
 }
 
 impl Inbox {
-    pub(super) fn is_empty(&self) -> bool {
-        self.chunks.is_empty()
+    pub(super) fn new() -> Self {
+        let now = Instant::now();
+        Self {
+            keys: VecDeque::new(),
+            key_bytes: 0,
+            paste: None,
+            pasted_at: now,
+            unseen: 0,
+            unseen_since: now,
+        }
     }
 
-    /// Whether the child must take some before more is read.
+    pub(super) fn is_empty(&self) -> bool {
+        self.keys.is_empty() && self.paste.is_none()
+    }
+
+    /// Whether the child must take some before more is read from the user.
     pub(super) fn is_full(&self) -> bool {
-        self.bytes >= IN_BYTES_MAX
+        self.key_bytes >= IN_BYTES_MAX
+    }
+
+    /// Whether keys wait.
+    pub(super) fn has_keys(&self) -> bool {
+        !self.keys.is_empty()
     }
 
     /// Adds at the end.
-    pub(super) fn push(&mut self, source: Source, bytes: Vec<u8>) {
+    pub(super) fn push(&mut self, source: Source, bytes: impl Into<Bytes>) {
+        let bytes = bytes.into();
         if !bytes.is_empty() {
-            self.bytes += bytes.len();
-            self.chunks.push_back(Chunk { source, bytes, sent: 0 });
+            self.key_bytes += bytes.len();
+            self.keys.push_back(Chunk { source, bytes, sent: 0 });
         }
     }
 
-    /// Writes once, as much as the child's terminal takes now, and says what it took.
-    pub(super) fn drain(&mut self, master: BorrowedFd<'_>) -> Option<(Source, Vec<u8>)> {
-        let chunk = self.chunks.front_mut()?;
-        let rest = chunk.bytes.get(chunk.sent..).unwrap_or_default();
-        let written = match rustix::io::write(master, rest) {
-            Ok(written) => written,
-            Err(Errno::AGAIN | Errno::INTR) => return None,
-            // Nobody can read it any more.
-            Err(_) => rest.len(),
-        };
-        let taken = rest.get(..written).unwrap_or_default().to_vec();
+    /// Begins a paste, when nothing else waits.
+    pub(super) fn paste(&mut self, bytes: Bytes) {
+        self.paste =
+            Some(Chunk { source: Source::Injected, bytes, sent: 0 }).filter(|it| !it.rest().is_empty());
+    }
+
+    /// Gives up what is left of a paste.
+    pub(super) fn drop_paste(&mut self) {
+        self.paste = None;
+    }
+
+    /// Whether the next to be written are keys. They wait for a paste, unless it is stuck where the user
+    /// would see the keys at once: in a terminal that collects lines and echoes them by itself.
+    pub(super) fn is_keys_turn(&self, now: Instant, is_canonical: bool) -> bool {
+        let is_stuck = now.saturating_duration_since(self.pasted_at) >= STUCK_PAUSE;
+        self.has_keys() && (self.paste.is_none() || (is_canonical && is_stuck))
+    }
+
+    /// The time until a waiting paste may go on; longer for a child that does not read.
+    pub(super) fn paste_due_in(&self, now: Instant) -> Option<Duration> {
+        self.paste.as_ref()?;
+        let since = now.saturating_duration_since(self.pasted_at);
+        Some((since / 4).clamp(PIECE_PAUSE, PIECE_PAUSE_LAST))
+    }
+
+    /// Writes keys once, as much as the child's terminal takes now, and says what it took.
+    pub(super) fn write_keys(&mut self, master: BorrowedFd<'_>) -> Option<(Source, Bytes)> {
+        let chunk = self.keys.front_mut()?;
+        let taken = write(master, chunk, usize::MAX)?;
+        self.key_bytes -= taken.len();
         let source = chunk.source;
-        chunk.sent += written;
-        self.bytes -= written;
-        if chunk.sent == chunk.bytes.len() {
-            self.chunks.pop_front();
+        if chunk.rest().is_empty() {
+            self.keys.pop_front();
         }
-        (written > 0).then_some((source, taken))
+        Some((source, taken))
+    }
+
+    /// Writes a piece of the paste beside what the child's terminal holds, and says what it took. A piece
+    /// ends with a line where it can.
+    pub(super) fn write_paste(
+        &mut self,
+        master: BorrowedFd<'_>,
+        held: impl FnOnce() -> u64,
+        now: Instant,
+    ) -> Option<(Source, Bytes)> {
+        let chunk = self.paste.as_mut()?;
+        if now.saturating_duration_since(self.unseen_since) >= PIECE_PAUSE {
+            (self.unseen, self.unseen_since) = (0, now);
+        }
+        if self.unseen >= PASTE_HELD_MAX {
+            return None;
+        }
+        let held = usize::try_from(held()).unwrap_or(usize::MAX).saturating_add(self.unseen);
+        let room = PASTE_HELD_MAX.saturating_sub(held);
+        let rest = chunk.rest();
+        let piece = rest.get(..room).unwrap_or(rest);
+        let line_end = piece.iter().rposition(|byte| matches!(byte, b'\r' | b'\n')).map(|at| at + 1);
+        let piece_bytes =
+            if piece.len() < rest.len() { line_end.unwrap_or(piece.len()) } else { piece.len() };
+        if piece_bytes == 0 {
+            return None;
+        }
+        let taken = write(master, chunk, piece_bytes)?;
+        self.pasted_at = now;
+        self.unseen += taken.len();
+        if chunk.rest().is_empty() {
+            self.paste = None;
+        }
+        Some((Source::Injected, taken))
+    }
+}
+
+/// Writes once, no more than so many bytes.
+fn write(master: BorrowedFd<'_>, chunk: &mut Chunk, bytes_max: usize) -> Option<Bytes> {
+    let rest = chunk.bytes.slice(chunk.sent..);
+    let piece = rest.slice(..rest.len().min(bytes_max));
+    let written = match rustix::io::write(master, &piece) {
+        Ok(written) => written,
+        Err(Errno::AGAIN | Errno::INTR) => return None,
+        // Nobody can read it any more.
+        Err(_) => piece.len(),
+    };
+    chunk.sent += written;
+    (written > 0).then(|| piece.slice(..written))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    fn long_after() -> Instant {
+        Instant::now() + Duration::from_secs(1)
+    }
+
+    /// What a paste becomes in pieces, when the terminal holds so many bytes each time.
+    fn pieces(paste: &'static [u8], held: u64) -> Vec<usize> {
+        let (_reader, writer) = std::io::pipe().unwrap();
+        let mut inbox = Inbox::new();
+        inbox.paste(Bytes::from_static(paste));
+        let mut now = long_after();
+        let mut lengths = Vec::new();
+        while let Some((_, taken)) = inbox.write_paste(writer.as_fd(), || held, now) {
+            now += PIECE_PAUSE;
+            lengths.push(taken.len());
+        }
+        lengths
+    }
+
+    #[test]
+    fn a_paste_goes_in_by_pieces_that_leave_room_and_end_with_lines() {
+        const PLAIN: [u8; 7000] = [b'x'; 7000];
+        const LINES: &[u8] = b"one\ntwo\rthree\nfour";
+        assert_eq!(pieces(&PLAIN, 0), [3072, 3072, 856]);
+        assert_eq!(pieces(&PLAIN, 4096), [0; 0], "no room");
+        assert_eq!(pieces(LINES, 0), [LINES.len()]);
+        assert_eq!(pieces(LINES, 3072 - 9), [8, 6, 4]);
+    }
+
+    #[test]
+    fn pastes_of_one_moment_leave_room_together() {
+        let (_reader, writer) = std::io::pipe().unwrap();
+        let mut inbox = Inbox::new();
+        let now = long_after();
+        let mut paste = |now| {
+            inbox.paste(Bytes::from_static(&[b'x'; 1000]));
+            let taken = inbox.write_paste(writer.as_fd(), || 0, now);
+            taken.map_or(0, |(_, taken)| taken.len())
+        };
+        let lengths: Vec<usize> = (0..5).map(|_| paste(now)).collect();
+        assert_eq!(lengths, [1000, 1000, 1000, 72, 0]);
+        assert_eq!(paste(now + PIECE_PAUSE), 1000);
+    }
+
+    #[test]
+    fn keys_wait_for_a_paste_unless_it_is_stuck_where_the_terminal_echoes() {
+        let mut inbox = Inbox::new();
+        assert!(!inbox.is_keys_turn(long_after(), true), "no keys");
+        inbox.push(Source::Typed, b"a".to_vec());
+        assert!(inbox.is_keys_turn(Instant::now(), false), "no paste");
+        inbox.paste(Bytes::from_static(b"text"));
+        inbox.pasted_at = Instant::now();
+        assert!(!inbox.is_keys_turn(inbox.pasted_at, true), "the paste goes on");
+        assert!(!inbox.is_keys_turn(long_after(), false), "nothing would be seen of them");
+        assert!(inbox.is_keys_turn(long_after(), true));
+        inbox.drop_paste();
+        assert!(inbox.is_keys_turn(inbox.pasted_at, false));
     }
 }

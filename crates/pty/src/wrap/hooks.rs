@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -25,6 +25,11 @@ const MESSAGES_MAX: usize = 8;
 const DOUBLED_SHIFT_MAX: usize = 256;
 /// Longest message that is believed.
 const MESSAGE_BYTES_MAX: usize = 4 << 20;
+
+/// What gemini calls the end of a turn.
+const GEMINI_EVENT: &str = "AfterAgent";
+/// By which a hook in the person's own settings finds the pipe.
+const PIPE_VARIABLE: &str = "TURNKEEP_HOOK";
 
 /// What the program is started with beside what the user gave.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -85,16 +90,52 @@ impl Hooks {
                     ..HookSetup::default()
                 })
             }
-            "gemini" => {
-                let file = self.dir.join("settings.json");
-                std::fs::write(&file, hooks_json("AfterAgent", &take_input).to_string())?;
-                let name = "GEMINI_CLI_SYSTEM_SETTINGS_PATH".to_owned();
-                let environment = vec![(name, file.display().to_string())];
-                Ok(HookSetup { environment, ..HookSetup::default() })
-            }
+            "gemini" => self.gemini(&take_input),
             _ => Ok(HookSetup::default()),
         }
     }
+}
+
+impl Hooks {
+    /// gemini has no argument for hooks. It reads a settings file of our own only where root alone may write;
+    /// everybody else has its hook in the settings of the home directory, once, and is only told the pipe.
+    fn gemini(&self, take_input: &str) -> io::Result<HookSetup> {
+        let environment = if is_roots(&self.dir)? {
+            let file = self.dir.join("settings.json");
+            std::fs::write(&file, hooks_json(GEMINI_EVENT, take_input).to_string())?;
+            ("GEMINI_CLI_SYSTEM_SETTINGS_PATH".to_owned(), file.display().to_string())
+        } else {
+            let home = ["GEMINI_CLI_HOME", "HOME"].into_iter().find_map(std::env::var_os);
+            has_own_hook(&PathBuf::from(home.unwrap_or_default()).join(".gemini/settings.json"))?;
+            (PIPE_VARIABLE.to_owned(), self.pipe().display().to_string())
+        };
+        Ok(HookSetup { environment: vec![environment], ..HookSetup::default() })
+    }
+}
+
+/// Whether root owns a directory and all above it, and nobody else may write there.
+fn is_roots(dir: &Path) -> io::Result<bool> {
+    let dir = dir.canonicalize()?;
+    for dir in dir.ancestors() {
+        let facts = dir.metadata()?;
+        if facts.uid() != 0 || facts.mode() & 0o022 != 0 {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Refuses, with what to do, where the settings do not name our pipe.
+fn has_own_hook(settings: &Path) -> io::Result<()> {
+    if std::fs::read_to_string(settings).is_ok_and(|text| text.contains(PIPE_VARIABLE)) {
+        return Ok(());
+    }
+    let command = format!("cat > \"${{{PIPE_VARIABLE}:-/dev/null}}\"");
+    Err(io::Error::other(format!(
+        "gemini takes hooks from nowhere but its own settings. Add this to {}, once, or leave --hooks out: {}",
+        settings.display(),
+        hooks_json(GEMINI_EVENT, &command)
+    )))
 }
 
 impl Drop for Hooks {
@@ -163,6 +204,12 @@ fn letters(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).collect()
 }
 
+/// Whether a line is all there is of a code block's beginning or end, which hardly a screen shows.
+fn is_fence(line: &str) -> bool {
+    let line = line.trim_start();
+    line.starts_with("```") || line.starts_with("~~~")
+}
+
 /// The first part of a message whose second part says the end of it again: gemini hands over what it
 /// received, and then the pieces in which it came.
 fn undoubled(message: &str) -> Option<&str> {
@@ -179,28 +226,25 @@ fn undoubled(message: &str) -> Option<&str> {
         .map(|first| first.trim_end_matches(|c: char| c.is_whitespace() || "*`-_#>".contains(c)))
 }
 
-/// Replaces the last lines of a text by a message with the same letters and digits.
+/// Replaces the last lines of a text by a message with the same letters and digits; the language that a
+/// code block names may be shown or not.
 fn with_exact_end(text: &str, message: &str) -> Option<String> {
-    let wanted = letters(message);
     let lines: Vec<&str> = text.lines().collect();
-    if wanted.is_empty() {
-        return None;
-    }
-    let mut found = String::new();
-    for (at, line) in lines.iter().enumerate().rev() {
-        found.insert_str(0, &letters(line));
-        if found == wanted {
-            let before = lines.get(..at).unwrap_or_default().join("\n");
-            let before = before.trim_end();
-            let message = message.trim_end();
-            return Some(if before.is_empty() {
-                message.to_owned()
-            } else {
-                format!("{before}\n\n{message}")
-            });
-        }
-        if found.len() >= wanted.len() {
-            return None;
+    let at = end_that_says(&lines, message, |_| true);
+    let at = at.or_else(|| end_that_says(&lines, message, |line| !is_fence(line)))?;
+    let before = lines.get(..at).unwrap_or_default().join("\n");
+    let (before, message) = (before.trim_end(), message.trim_end());
+    Some(if before.is_empty() { message.to_owned() } else { format!("{before}\n\n{message}") })
+}
+
+/// From which line on the text says what the message says, of the lines that count.
+fn end_that_says(lines: &[&str], message: &str, counts: fn(&str) -> bool) -> Option<usize> {
+    let said: String = message.lines().filter(|line| counts(line)).map(letters).collect();
+    let mut left = Some(&*said).filter(|said| !said.is_empty())?;
+    for (at, line) in lines.iter().enumerate().rev().filter(|(_, line)| counts(line)) {
+        left = left.strip_suffix(&*letters(line))?;
+        if left.is_empty() {
+            return Some(at);
         }
     }
     None
@@ -209,6 +253,7 @@ fn with_exact_end(text: &str, message: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use std::io::Write;
+    use std::os::unix::fs::PermissionsExt;
     use std::time::Instant;
 
     use super::*;
@@ -223,6 +268,11 @@ mod tests {
         check("Done: 3", "{\"title\": \"Demo\"}", None);
         check("Done: 3", "Done: 3 Done: 3", None);
         check("not Done", "Done", None);
+        let code = "So:\n\n```python\nprint(1)\n```\n\nThat is all.";
+        check("So:\n\nprint(1)\n\nThat is all.", code, Some(code));
+        check("I look.\n\nSo:\npython\nprint(1)\nThat is all.", code, Some(&format!("I look.\n\n{code}")));
+        check("So:\n```\nprint(1)\n```\nThat is all.", code, Some(code));
+        check("So:\nperl\nprint(1)\nThat is all.", code, None);
         check("", "", None);
         check("x", "", None);
     }
@@ -266,9 +316,42 @@ mod tests {
         }
         assert_eq!(found.as_deref(), Some("**Again**"));
         assert!(hooks.setup("codex").unwrap().arguments[1].starts_with("notify=[\"sh\""));
-        assert_eq!(hooks.setup("gemini").unwrap().environment.len(), 1);
         assert_eq!(hooks.setup("bash").unwrap(), HookSetup::default());
         drop(hooks);
         assert_eq!(dir.path().join("turnkeep").read_dir().unwrap().count(), 0);
+    }
+
+    #[test]
+    fn gemini_is_told_the_pipe_where_its_own_settings_ask_for_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = dir.path().join("settings.json");
+        let said = has_own_hook(&settings).unwrap_err().to_string();
+        let (_, advice) = said.split_once("leave --hooks out: ").unwrap();
+        std::fs::write(&settings, "{}").unwrap();
+        has_own_hook(&settings).unwrap_err();
+        // What is advised is what is asked for, and hands its input to the pipe.
+        std::fs::write(&settings, advice).unwrap();
+        has_own_hook(&settings).unwrap();
+        let advice: Value = serde_json::from_str(advice).unwrap();
+        let command = advice["hooks"][GEMINI_EVENT][0]["hooks"][0]["command"].as_str().unwrap();
+        let taken = dir.path().join("taken");
+        for (variable, expect) in [(None, None), (Some(&taken), Some("said"))] {
+            let mut shell = std::process::Command::new("sh");
+            shell.args(["-c", command]).env_remove(PIPE_VARIABLE);
+            shell.envs(variable.map(|path| (PIPE_VARIABLE, path)));
+            let mut shell = shell.stdin(std::process::Stdio::piped()).spawn().unwrap();
+            shell.stdin.take().unwrap().write_all(b"said").unwrap();
+            assert!(shell.wait().unwrap().success());
+            assert_eq!(std::fs::read_to_string(&taken).ok().as_deref(), expect);
+        }
+    }
+
+    #[test]
+    fn a_place_where_others_may_write_is_not_roots_alone() {
+        assert!(is_roots(Path::new("/")).unwrap());
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(!is_roots(dir.path()).unwrap());
+        is_roots(&dir.path().join("absent")).unwrap_err();
     }
 }

@@ -1,28 +1,32 @@
 //! The bounded queue of bytes that others put into the child's input: pastes, and answers to its queries.
 //!
 //! Any thread may add; only the byte path takes, and only between two keys of the user. What is added is
-//! delivered whole and in order. A full queue refuses at once ([`InjectError::Busy`]) and never waits.
+//! delivered whole and in order, unless the user interrupts it. The queue is short, because whoever adds has
+//! one of its own: it takes one content of any length while less than [`WAITING_BYTES_MAX`] wait, refuses at
+//! once beyond that ([`InjectError::Busy`]), and tells when there is room again.
 
 use std::collections::VecDeque;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub use turnkeep_types::broker::INJECT_BYTES_MAX;
+use bytes::Bytes;
+use tokio::sync::Notify;
 use turnkeep_types::broker::ends_paste;
 
 use super::typed::PASTE_END;
+
+/// Bytes that wait for the child, from which on no more are taken.
+pub const WAITING_BYTES_MAX: usize = 64 << 10;
 
 /// Why bytes were not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InjectError {
     /// The child does not read as fast as it is written to.
-    #[error("{waiting} bytes wait for the program already, {bytes} more are above {INJECT_BYTES_MAX}")]
+    #[error("{waiting} bytes wait for the program already")]
     Busy {
         /// Bytes in the queue.
         waiting: usize,
-        /// Bytes that were to be added.
-        bytes: usize,
     },
     /// The content could leave its bracketed paste.
     #[error("the content holds the end mark of a bracketed paste")]
@@ -44,15 +48,46 @@ pub enum Framing {
 
 #[derive(Debug, Default)]
 struct Queue {
-    contents: VecDeque<(Framing, Vec<u8>)>,
+    contents: VecDeque<(Framing, Bytes)>,
     bytes: usize,
     ended: bool,
+}
+
+impl Queue {
+    fn has_room(&self) -> bool {
+        self.bytes < WAITING_BYTES_MAX
+    }
+}
+
+/// What both ends share.
+#[derive(Debug, Default)]
+struct Shared {
+    queue: Mutex<Queue>,
+    /// There is room again.
+    room: Notify,
+}
+
+impl Shared {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the queue so that there may be room again.
+    fn ease(&self, change: impl FnOnce(&mut Queue)) {
+        let mut queue = self.queue();
+        change(&mut queue);
+        let has_room = queue.has_room();
+        drop(queue);
+        if has_room {
+            self.room.notify_one();
+        }
+    }
 }
 
 /// Adds to the child's input.
 #[derive(Debug, Clone)]
 pub struct Injector {
-    queue: Arc<Mutex<Queue>>,
+    shared: Arc<Shared>,
     bell: Arc<PipeWriter>,
     framing: Framing,
 }
@@ -60,14 +95,10 @@ pub struct Injector {
 /// Takes what was added.
 #[derive(Debug)]
 pub struct Injected {
-    queue: Arc<Mutex<Queue>>,
+    shared: Arc<Shared>,
     bell: PipeReader,
     /// Keeps the bell from hanging up, which could be heard without end, when nobody can inject.
     _ringer: Arc<PipeWriter>,
-}
-
-fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
-    queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A queue, by its two ends, with the framing of everything that asks for none itself.
@@ -75,30 +106,31 @@ pub fn inject_queue(framing: Framing) -> io::Result<(Injector, Injected)> {
     let (heard, bell) = io::pipe()?;
     rustix::io::ioctl_fionbio(&heard, true)?;
     rustix::io::ioctl_fionbio(&bell, true)?;
-    let queue = Arc::new(Mutex::new(Queue::default()));
+    let shared = Arc::<Shared>::default();
     let bell = Arc::new(bell);
-    let injector = Injector { queue: queue.clone(), bell: bell.clone(), framing };
-    Ok((injector, Injected { queue, bell: heard, _ringer: bell }))
+    let injector = Injector { shared: shared.clone(), bell: bell.clone(), framing };
+    Ok((injector, Injected { shared, bell: heard, _ringer: bell }))
 }
 
 impl Injector {
     /// Puts the bytes into the queue. They reach the child after everything that was added before.
-    pub fn inject(&self, content: Vec<u8>) -> Result<(), InjectError> {
+    pub fn inject(&self, content: impl Into<Bytes>) -> Result<(), InjectError> {
         self.inject_as(Framing::Plain, content)
     }
 
     /// The same, framed if either the queue or the caller wants it.
-    pub fn inject_as(&self, framing: Framing, content: Vec<u8>) -> Result<(), InjectError> {
+    pub fn inject_as(&self, framing: Framing, content: impl Into<Bytes>) -> Result<(), InjectError> {
+        let content = content.into();
         let framing = if self.framing == Framing::Bracketed { self.framing } else { framing };
         if framing == Framing::Bracketed && ends_paste(&content) {
             return Err(InjectError::HoldsPasteEnd);
         }
-        let mut queue = lock(&self.queue);
+        let mut queue = self.shared.queue();
         if queue.ended {
             return Err(InjectError::Ended);
         }
-        if queue.bytes + content.len() > INJECT_BYTES_MAX {
-            return Err(InjectError::Busy { waiting: queue.bytes, bytes: content.len() });
+        if !queue.has_room() {
+            return Err(InjectError::Busy { waiting: queue.bytes });
         }
         queue.bytes += content.len();
         queue.contents.push_back((framing, content));
@@ -106,6 +138,16 @@ impl Injector {
         // A full pipe has rung already.
         drop((&*self.bell).write(&[1]));
         Ok(())
+    }
+
+    /// Whether the queue takes something now.
+    pub fn has_room(&self) -> bool {
+        self.shared.queue().has_room()
+    }
+
+    /// Waits until the queue may take something again.
+    pub async fn room(&self) {
+        self.shared.room.notified().await;
     }
 }
 
@@ -122,29 +164,33 @@ impl Injected {
 
     /// Whether something waits.
     pub(super) fn is_waiting(&self) -> bool {
-        !lock(&self.queue).contents.is_empty()
+        !self.shared.queue().contents.is_empty()
     }
 
     /// The next content, framed if the child is in `bracketed` mode and framing is wanted. It counts as
     /// waiting until [`Injected::written`].
-    pub(super) fn take(&self, bracketed: bool) -> Option<Vec<u8>> {
-        let (framing, content) = lock(&self.queue).contents.pop_front()?;
+    pub(super) fn take(&self, bracketed: bool) -> Option<Bytes> {
+        let (framing, content) = self.shared.queue().contents.pop_front()?;
         if bracketed && framing == Framing::Bracketed {
-            return Some([b"\x1b[200~", &*content, PASTE_END].concat());
+            return Some([b"\x1b[200~", &*content, PASTE_END].concat().into());
         }
         Some(content)
     }
 
     /// So many injected bytes have reached the child.
     pub(super) fn written(&self, bytes: usize) {
-        let mut queue = lock(&self.queue);
-        queue.bytes = queue.bytes.saturating_sub(bytes);
+        self.shared.ease(|queue| queue.bytes = queue.bytes.saturating_sub(bytes));
+    }
+
+    /// Drops everything that waits: the user has interrupted it.
+    pub(super) fn forget(&self) {
+        self.shared.ease(|queue| *queue = Queue { ended: queue.ended, ..Queue::default() });
     }
 }
 
 impl Drop for Injected {
     fn drop(&mut self) {
-        *lock(&self.queue) = Queue { ended: true, ..Queue::default() };
+        self.shared.ease(|queue| *queue = Queue { ended: true, ..Queue::default() });
     }
 }
 
@@ -155,13 +201,18 @@ mod tests {
     #[test]
     fn a_full_queue_refuses_until_bytes_have_reached_the_child() {
         let (injector, injected) = inject_queue(Framing::Plain).unwrap();
-        injector.inject(vec![b'x'; INJECT_BYTES_MAX]).unwrap();
-        let busy = InjectError::Busy { waiting: INJECT_BYTES_MAX, bytes: 1 };
+        let long = 16 << 20;
+        injector.inject(vec![b'x'; long]).unwrap();
+        let busy = InjectError::Busy { waiting: long };
         assert_eq!(injector.inject(b"y".to_vec()), Err(busy));
-        assert_eq!(injected.take(false).map(|content| content.len()), Some(INJECT_BYTES_MAX));
+        assert_eq!(injected.take(false).map(|content| content.len()), Some(long));
         assert_eq!(injector.inject(b"y".to_vec()), Err(busy), "taken, but not yet written");
-        injected.written(1);
-        assert_eq!(injector.inject(b"y".to_vec()), Ok(()));
+        injected.written(long - WAITING_BYTES_MAX + 1);
+        assert!(injector.has_room());
+        assert_eq!(injector.inject(vec![b'y'; WAITING_BYTES_MAX]), Ok(()));
+        assert!(!injector.has_room());
+        injected.forget();
+        assert_eq!((injector.has_room(), injected.is_waiting()), (true, false));
         drop(injected);
         assert_eq!(injector.inject(b"z".to_vec()), Err(InjectError::Ended));
     }

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
+use rustix::termios::Winsize;
 
 use super::pump::Pump;
 use super::tap::Sight;
@@ -43,9 +44,10 @@ impl Pump {
         // A terminal that hangs up has no size.
         rustix::termios::tcsetwinsize(master, size).ok();
         let now = self.tap.now();
-        self.tap.add(now, Sight::Resize { cols: size.ws_col, rows: size.ws_row });
-        if let Some((recorder, _)) = &mut self.recording {
-            recorder.resize(now, (size.ws_col, size.ws_row));
+        let Winsize { ws_col: cols, ws_row: rows, .. } = UserTerminal::screen_size();
+        self.tap.add(now, Sight::Resize { cols, rows });
+        if let Some(recorder) = &mut self.recording {
+            recorder.resize(now, (cols, rows));
         }
     }
 
@@ -126,6 +128,6 @@ fn kin(pid: i32) -> Option<Kin> {
     Some(Kin { parent: next()?, group: next()?, session: next()? })
 }
 
-fn same_size(a: rustix::termios::Winsize, b: rustix::termios::Winsize) -> bool {
+fn same_size(a: Winsize, b: Winsize) -> bool {
     (a.ws_col, a.ws_row, a.ws_xpixel, a.ws_ypixel) == (b.ws_col, b.ws_row, b.ws_xpixel, b.ws_ypixel)
 }

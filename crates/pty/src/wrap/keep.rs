@@ -5,16 +5,20 @@
 //! and told at the end.
 
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use turnkeep_types::broker::{CompletedTurn, FoundTurn, StateChange, TurnInfo};
 
 use super::capture::Outlet;
 
-/// Turns that may wait for the store.
+/// Turns that may wait for the store …
 const QUEUE_TURNS_MAX: usize = 256;
+/// … and their bytes; one turn may wait whatever its size.
+const QUEUE_BYTES_MAX: usize = 128 << 20;
 /// How long the wrapper's end waits for the store.
 const END_PAUSE: Duration = Duration::from_secs(10);
 /// How long a turn that the store refuses is tried again before those behind it get their chance.
@@ -42,6 +46,7 @@ impl Troubles {
 pub struct Keep {
     label: Label,
     queue: Option<SyncSender<FoundTurn>>,
+    waiting_bytes: Arc<AtomicUsize>,
     done: Receiver<()>,
     end: Arc<Ending>,
     lost: usize,
@@ -69,16 +74,36 @@ impl Keep {
         let heard = troubles.clone();
         let ending = Arc::new(Ending::default());
         let end = Arc::clone(&ending);
+        let waiting_bytes = Arc::new(AtomicUsize::new(0));
+        let waiting = waiting_bytes.clone();
         let body = move || {
             for turn in turns {
                 if let Err(why) = keep_on_trying(&mut keep, &turn, &ending) {
                     heard.add(format!("turn {} is not kept: {why}", turn.info.turn_id));
                 }
+                waiting.fetch_sub(size(&turn), Ordering::Relaxed);
             }
             tell.send(()).ok();
         };
         std::thread::Builder::new().name("keep".to_owned()).spawn(body)?;
-        Ok((Self { label, queue: Some(queue), done, end, lost: 0, troubles: troubles.clone() }, troubles))
+        let told = troubles.clone();
+        Ok((Self { label, queue: Some(queue), waiting_bytes, done, end, lost: 0, troubles }, told))
+    }
+
+    /// Puts a turn into the queue; says whether there was room for it.
+    fn add(&self, turn: FoundTurn) -> bool {
+        let bytes = size(&turn);
+        let waiting = self.waiting_bytes.load(Ordering::Relaxed);
+        let Some(queue) = self.queue.as_ref().filter(|_| waiting == 0 || waiting + bytes <= QUEUE_BYTES_MAX)
+        else {
+            return false;
+        };
+        self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
+        let is_taken = queue.try_send(turn).is_ok();
+        if !is_taken {
+            self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        is_taken
     }
 
     fn found(&self, turn: &CompletedTurn) -> FoundTurn {
@@ -102,6 +127,10 @@ impl Keep {
             raw_truncated: turn.raw_truncated,
         }
     }
+}
+
+fn size(turn: &FoundTurn) -> usize {
+    turn.content.len() + turn.text.as_ref().map_or(0, String::len) + turn.raw.as_ref().map_or(0, Bytes::len)
 }
 
 /// When the program ended; a thread that rests between two attempts hears of it.
@@ -159,8 +188,7 @@ impl Outlet for Keep {
     fn state(&mut self, _change: &StateChange) {}
 
     fn turn(&mut self, turn: &CompletedTurn) {
-        let found = self.found(turn);
-        let is_taken = self.queue.as_ref().is_some_and(|queue| queue.try_send(found).is_ok());
+        let is_taken = self.add(self.found(turn));
         self.lost += usize::from(!is_taken);
     }
 
@@ -198,5 +226,25 @@ mod tests {
         keep.end();
         assert_eq!(kept.iter().collect::<Vec<_>>(), ["s:1", "s:2", "s:3"]);
         assert_eq!(troubles.take(), [""; 0]);
+    }
+
+    #[test]
+    fn a_store_that_hangs_costs_bounded_memory_and_what_is_lost_is_told() {
+        let (go, may) = sync_channel::<()>(0);
+        let (tell, kept) = sync_channel(QUEUE_TURNS_MAX);
+        let (mut keep, troubles) = Keep::start(Label::default(), move |turn| {
+            may.recv().ok();
+            tell.send(turn.content.len()).map_err(|error| error.to_string())
+        })
+        .unwrap();
+        let content = Bytes::from(vec![b'x'; QUEUE_BYTES_MAX / 4]);
+        for seq in 1..=6 {
+            let turn = CompletedTurn { seq: Some(seq), content: content.clone(), ..CompletedTurn::default() };
+            keep.turn(&turn);
+        }
+        drop(go);
+        keep.end();
+        assert_eq!(kept.iter().count(), 4);
+        assert_eq!(troubles.take(), ["2 turns are not kept: the store is too slow"]);
     }
 }

@@ -18,7 +18,9 @@ mod hooks;
 mod inject;
 mod job;
 mod keep;
+mod mode;
 mod observer;
+mod patience;
 mod process;
 mod pump;
 mod record;
@@ -33,23 +35,26 @@ mod watch;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::io::Errno;
 use rustix::pty::OpenptFlags;
 use rustix::termios::{LocalModes, OptionalActions};
 
 pub use capture::{Capture, Captured, Outlet};
 pub use hooks::{HookSetup, Hooks};
-pub use inject::{Framing, INJECT_BYTES_MAX, InjectError, Injected, Injector, inject_queue};
+pub use inject::{Framing, InjectError, Injected, Injector, WAITING_BYTES_MAX, inject_queue};
 pub use keep::{Keep, Label, Troubles};
-pub use observer::{Blind, Observer, TtyMode};
+pub use mode::TtyMode;
+pub use observer::{Blind, Observer};
 pub use process::die_of;
 pub use relay::{RING_TURNS_MAX, Relay, Session};
 pub use share::Share;
 pub use tap::{LAG_BYTES_KEPT, LAG_BYTES_MAX, Sight};
 
-use observer::{ModeProbe, Observed, Observing, Started};
+use observer::{Observed, Observing, Started};
+use patience::Patience;
 use process::Running;
 use pump::{Pump, State};
 use record::Recorder;
@@ -129,24 +134,17 @@ pub enum WrapError {
 /// Runs the program to its end. Blocks; takes over standard input and output and the process's signals.
 pub fn run(options: &Options, observer: Box<dyn Observer>, injected: Injected) -> Result<Report, WrapError> {
     let user = UserTerminal::open();
-    let recorder = options.record.as_ref().map(|path| {
-        let created = Recorder::create(path);
-        created.map_err(|source| WrapError::Record { path: path.clone(), source })
-    });
-    let recorder = recorder.transpose()?;
+    let recording = options.record.as_ref().map(|path| begin(path, options)).transpose()?;
     let (master, slave) = open_pty(&user)?;
-    let master = Arc::new(master);
     let running = start(options, slave)?;
     let signals = Signals::listen()?;
     terminal::guard_against_panic();
     let tap = Tap::new();
-    let recording = recorder.map(|recorder| begin(recorder, options, &master));
-    let probe = ModeProbe::new(&master);
     let child = running.child.as_raw_nonzero().get().unsigned_abs();
-    let observing = Observing::start(tap.clone(), probe, Started { observer, child, fault: options.fault })?;
+    let observing = Observing::start(tap.clone(), Started { observer, child, fault: options.fault })?;
     let mut pump = Pump {
         user,
-        master: Some(master),
+        master: Some(Arc::new(master)),
         running,
         signals,
         injected,
@@ -158,13 +156,18 @@ pub fn run(options: &Options, observer: Box<dyn Observer>, injected: Injected) -
     };
     let ending = pump.begin().and_then(|()| pump.run());
     tap.end();
-    let recorded = pump.recording.take().map_or(Ok(()), |(recorder, _)| recorder.finish());
+    let Pump { user, master, injected, signals, recording, state, .. } = pump;
     // Puts the terminal back.
-    drop(pump);
-    Ok(Report { notes: notes(recorded, observing.finish()), ending: ending? })
+    drop((user, master, injected));
+    let mut patience = Patience::new(signals);
+    let recorded = recording.map_or(Ok(()), |recording| recording.finish(&mut patience));
+    let observed = observing.finish(&mut patience);
+    let refused = state.refused.filter(|error| *error != Errno::PIPE).map(io::Error::from);
+    Ok(Report { notes: notes(refused, recorded, observed), ending: ending? })
 }
 
-fn notes(recorded: io::Result<()>, observed: Observed) -> Vec<String> {
+fn notes(refused: Option<io::Error>, recorded: io::Result<()>, observed: Observed) -> Vec<String> {
+    let refused = refused.map(|error| format!("the output could not be written: {error}"));
     let recorded = recorded.err().map(|error| format!("the recording is not complete: {error}"));
     let observed = match observed {
         Observed::All => None,
@@ -174,14 +177,14 @@ fn notes(recorded: io::Result<()>, observed: Observed) -> Vec<String> {
         }
         Observed::Late => Some("detection was not finished, the last turns may be missing".to_owned()),
     };
-    recorded.into_iter().chain(observed).collect()
+    refused.into_iter().chain(recorded).chain(observed).collect()
 }
 
-fn begin(mut recorder: Recorder, options: &Options, master: &Arc<OwnedFd>) -> (Recorder, ModeProbe) {
-    let size = UserTerminal::size();
+fn begin(path: &Path, options: &Options) -> Result<Recorder, WrapError> {
+    let size = UserTerminal::screen_size();
     let argv: Vec<String> = options.command.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
-    recorder.header((size.ws_col, size.ws_row), &argv);
-    (recorder, ModeProbe::new(master))
+    let created = Recorder::create(path, (size.ws_col, size.ws_row), &argv);
+    created.map_err(|source| WrapError::Record { path: path.to_owned(), source })
 }
 
 fn start(options: &Options, slave: OwnedFd) -> Result<Running, WrapError> {

@@ -1,28 +1,16 @@
 //! Whoever looks at the bytes, on a thread of its own beside the byte path.
 //!
-//! The thread takes what the byte path saw, reads the terminal's mode before each look, and wakes the
-//! observer when its deadline comes. A slow observer loses output (see [`super::tap`]), a panicking one
-//! ends alone; the byte path notices neither.
+//! The thread takes what the byte path saw and wakes the observer when its deadline comes. Where the cores
+//! do not suffice it stands back for the byte path and the child. A slow observer loses output (see
+//! [`super::tap`]), a panicking one ends alone; the byte path notices neither.
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use rustix::termios::LocalModes;
-
 use super::Fault;
+use super::patience::Patience;
 use super::tap::{Look, Sight, Tap};
-
-/// How the child's terminal treats input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TtyMode {
-    /// Input comes by lines.
-    pub canonical: bool,
-    /// Input is echoed.
-    pub echo: bool,
-}
 
 /// Looks at a session. Times count from the session's start and never go back.
 pub trait Observer: Send {
@@ -30,8 +18,6 @@ pub trait Observer: Send {
     fn start(&mut self, child: u32);
     /// Something happened.
     fn see(&mut self, at: Duration, sight: Sight);
-    /// The child's terminal has this mode now.
-    fn mode(&mut self, at: Duration, mode: TtyMode);
     /// Nothing happened until the deadline.
     fn tick(&mut self, at: Duration);
     /// When [`Observer::tick`] is due.
@@ -47,7 +33,6 @@ pub struct Blind;
 impl Observer for Blind {
     fn start(&mut self, _child: u32) {}
     fn see(&mut self, _at: Duration, _sight: Sight) {}
-    fn mode(&mut self, _at: Duration, _mode: TtyMode) {}
     fn tick(&mut self, _at: Duration) {}
     fn deadline(&self) -> Option<Duration> {
         None
@@ -55,39 +40,13 @@ impl Observer for Blind {
     fn end(&mut self, _at: Duration) {}
 }
 
-/// Reads the mode of the child's terminal. It does not keep that terminal from hanging up.
-#[derive(Debug)]
-pub(super) struct ModeProbe {
-    master: Weak<OwnedFd>,
-}
-
-impl ModeProbe {
-    pub(super) fn new(master: &Arc<OwnedFd>) -> Self {
-        Self { master: Arc::downgrade(master) }
-    }
-
-    /// The mode, while there is a terminal.
-    pub(super) fn read(&self) -> Option<TtyMode> {
-        let modes = rustix::termios::tcgetattr(self.master.upgrade()?).ok()?.local_modes;
-        let (canonical, echo) = (modes.contains(LocalModes::ICANON), modes.contains(LocalModes::ECHO));
-        Some(TtyMode { canonical, echo })
-    }
-}
-
-/// The pause before the mode is read again while nothing happens: short after something happened,
-/// because programs change it right after they write, then longer and longer.
-const MODE_PAUSE_FIRST: Duration = Duration::from_millis(10);
-const MODE_PAUSE_LAST: Duration = Duration::from_millis(500);
-
-/// How long the wrapper's end waits for what is still to be looked at and told.
-const FINISH_PAUSE: Duration = Duration::from_secs(14);
+/// How much the thread stands back, in the steps of `nice`.
+const STAND_BACK: i32 = 5;
 
 /// The thread's state.
 struct Watcher {
     tap: Tap,
-    probe: ModeProbe,
     observer: Box<dyn Observer>,
-    mode: Option<TtyMode>,
     /// The newest time that the observer was given.
     told: Duration,
 }
@@ -118,13 +77,15 @@ pub(super) struct Observing {
 
 impl Observing {
     /// Starts the thread. It ends soon after [`Tap::end`].
-    pub(super) fn start(tap: Tap, probe: ModeProbe, started: Started) -> io::Result<Self> {
+    pub(super) fn start(tap: Tap, started: Started) -> io::Result<Self> {
         let Started { mut observer, child, fault } = started;
         let (tell, done) = sync_channel(1);
         let body = move || {
             assert!(fault != Some(Fault::Observer), "a fault was asked for");
+            // For this thread alone. Where it is not allowed, the kernel shares the cores out.
+            rustix::process::setpriority_process(None, STAND_BACK).ok();
             observer.start(child);
-            Watcher { tap, probe, observer, mode: None, told: Duration::ZERO }.run();
+            Watcher { tap, observer, told: Duration::ZERO }.run();
             // The wrapper may have stopped waiting.
             tell.send(()).ok();
         };
@@ -133,8 +94,8 @@ impl Observing {
     }
 
     /// Waits for the thread, but not for long: the user wants the prompt back.
-    pub(super) fn finish(self) -> Observed {
-        match self.done.recv_timeout(FINISH_PAUSE) {
+    pub(super) fn finish(self, patience: &mut Patience) -> Observed {
+        match patience.wait_for(&self.done) {
             Ok(()) => Observed::All,
             Err(RecvTimeoutError::Disconnected) => Observed::Panicked,
             Err(RecvTimeoutError::Timeout) => Observed::Late,
@@ -144,23 +105,14 @@ impl Observing {
 
 impl Watcher {
     fn run(mut self) {
-        let mut pause = MODE_PAUSE_FIRST;
         loop {
-            let again = self.tap.now() + pause;
-            let until = self.observer.deadline().map_or(again, |deadline| deadline.min(again));
-            match self.tap.look(Some(until)) {
+            match self.tap.look(self.observer.deadline()) {
                 Look::Sights(sights) => {
-                    pause = MODE_PAUSE_FIRST;
                     for (at, sight) in sights {
                         self.see(at, sight);
                     }
                 }
-                Look::Nothing => {
-                    pause = (pause * 2).min(MODE_PAUSE_LAST);
-                    let now = self.tap.now();
-                    self.read_mode(now);
-                    self.tick_until(now);
-                }
+                Look::Nothing => self.tick_until(self.tap.now()),
                 Look::Ended => break,
             }
         }
@@ -170,7 +122,6 @@ impl Watcher {
 
     fn see(&mut self, at: Duration, sight: Sight) {
         self.tick_until(at);
-        self.read_mode(at);
         let at = self.time(at);
         self.observer.see(at, sight);
     }
@@ -181,15 +132,6 @@ impl Watcher {
             // A tick that is due in the past is one tick: the observer may ask for the next.
             let at = self.time(due);
             self.observer.tick(at);
-        }
-    }
-
-    fn read_mode(&mut self, at: Duration) {
-        let mode = self.probe.read();
-        if let Some(mode) = mode.filter(|mode| self.mode != Some(*mode)) {
-            self.mode = Some(mode);
-            let at = self.time(at);
-            self.observer.mode(at, mode);
         }
     }
 

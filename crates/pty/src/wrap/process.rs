@@ -15,27 +15,39 @@
     reason = "fork, exec hooks and signal dispositions have no safe face; all of it is in this file"
 )]
 
-use std::ffi::{OsString, c_int};
+use std::ffi::{OsString, c_int, c_long, c_uint};
 use std::io::{self, PipeReader, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
+use std::sync::atomic::{AtomicI32, Ordering};
 
-use rustix::process::{Pid, Resource, Rlimit, WaitOptions, WaitStatus};
+use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus};
+
+use super::terminal::restore_at_fault;
 
 const STARTED: i32 = 1;
 const EXITED: i32 = 2;
 const KILLED: i32 = 3;
 const STOPPED: i32 = 4;
 const NEWS_BYTES: usize = 8;
-/// Descriptors that the monitor closes: it holds none but the terminal and its pipe.
-const MONITOR_FDS_MAX: i32 = 4096;
+/// Descriptors that the monitor closes one by one where the kernel does not close them at once.
+const MONITOR_FDS_MAX: c_uint = 1 << 16;
+/// The number of `close_range`, the same on every architecture.
+const CLOSE_RANGE: c_long = 436;
 const DEFAULT_DISPOSITION: usize = 0;
+/// Signals that can only be heard on the spot: a fault of ours, or somebody who plays one.
+const FAULTS: [Signal; 3] = [Signal::ILL, Signal::FPE, Signal::SEGV];
+
+/// The child's process group, for a signal that is heard on the spot.
+static CHILD: AtomicI32 = AtomicI32::new(0);
 
 unsafe extern "C" {
     fn fork() -> c_int;
     fn _exit(code: c_int) -> !;
     fn close(fd: c_int) -> c_int;
+    fn kill(pid: c_int, number: c_int) -> c_int;
+    fn syscall(number: c_long, ...) -> c_long;
     fn signal(number: c_int, handler: usize) -> usize;
     fn raise(number: c_int) -> c_int;
 }
@@ -85,6 +97,7 @@ impl Running {
         let (kind, pid) = read_news(&mut news)?;
         let child = Pid::from_raw(pid).filter(|_| kind == STARTED);
         let child = child.ok_or_else(|| io::Error::other("the child's monitor did not start"))?;
+        CHILD.store(pid, Ordering::Relaxed);
         Ok(Self { monitor, child, news })
     }
 
@@ -145,14 +158,23 @@ fn monitor(child: Pid, teller: BorrowedFd<'_>, go: OwnedFd) -> ! {
         .and_then(|()| tell(teller, STARTED, child.as_raw_nonzero().get()))
         .and_then(|()| rustix::stdio::dup2_stdout(teller));
     drop(go);
-    for fd in 2..MONITOR_FDS_MAX {
-        // SAFETY: nothing in this process uses these descriptors any more; one of them is the pipe on
-        // which the parent waits for the program to start.
-        unsafe { close(fd) };
-    }
+    close_from(2);
     let told = placed.and_then(|()| report(child));
     // SAFETY: ends this fork without running anything that belongs to the parent.
     unsafe { _exit(c_int::from(told.is_err())) }
+}
+
+/// Closes this descriptor and all above it: the monitor holds none but the terminal and its pipe.
+fn close_from(first: c_uint) {
+    // SAFETY: nothing in this process uses these descriptors any more; one of them is the pipe on which
+    // the parent waits for the program to start.
+    unsafe {
+        if syscall(CLOSE_RANGE, first, c_uint::MAX, 0) != 0 {
+            for fd in first..MONITOR_FDS_MAX {
+                close(fd.cast_signed());
+            }
+        }
+    }
 }
 
 fn report(child: Pid) -> rustix::io::Result<()> {
@@ -190,6 +212,35 @@ pub fn die_of(number: i32) {
     // SAFETY: takes the default disposition back for a signal and sends it to this thread; no memory is
     // touched, and the handler that was installed is never called again.
     unsafe {
+        signal(number, DEFAULT_DISPOSITION);
+        raise(number);
+    }
+}
+
+/// The signal of this number, named or real-time.
+pub(super) fn signal_of(number: i32) -> Option<Signal> {
+    // SAFETY: only to be sent on; these numbers came from the kernel, which none that the C library keeps
+    // for itself does.
+    Signal::from_named_raw(number)
+        .or_else(|| (number > 0).then(|| unsafe { Signal::from_raw_unchecked(number) }))
+}
+
+/// From now on a fault puts the terminal back before it ends us, and the child gets the same signal.
+pub(super) fn watch_faults() {
+    for fault in FAULTS {
+        // SAFETY: the handler makes system calls only, and takes no lock that it would have to wait for.
+        unsafe { signal(fault.as_raw(), on_fault as extern "C" fn(c_int) as usize) };
+    }
+}
+
+extern "C" fn on_fault(number: c_int) {
+    restore_at_fault();
+    let child = CHILD.load(Ordering::Relaxed);
+    // SAFETY: system calls that a signal handler may make; the signal ends us when the handler returns.
+    unsafe {
+        if child > 0 {
+            kill(-child, number);
+        }
         signal(number, DEFAULT_DISPOSITION);
         raise(number);
     }

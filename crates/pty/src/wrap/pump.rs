@@ -1,15 +1,16 @@
 //! The byte path: one thread, one `poll`, and nothing in it that can wait for anything else.
 //!
 //! Output goes to the user's terminal first and to the tap after that. Input goes to the child in the
-//! order in which it came; what others inject goes in between two keys of the user. While the user's
-//! terminal does not take output, the child is not read; while the child does not take input, the user is
-//! not read; neither stops the other.
+//! order in which it came; what others inject goes in between two keys of the user, and a key that sends a
+//! signal drops it. While the user's terminal does not take output, the child is not read; while the child
+//! does not take keys, the user is not read; neither stops the other, and an injection stops neither.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::process::Signal;
@@ -17,18 +18,16 @@ use rustix::process::Signal;
 use super::end_of_input::{END_PAUSE, EndOfInput};
 use super::flow::{Filled, Inbox, Outbox, Source};
 use super::inject::Injected;
-use super::observer::ModeProbe;
+use super::mode::{ModeWatch, interrupts, unread};
 use super::process::{News, Running};
 use super::record::{From, Recorder};
-use super::signals::Signals;
+use super::signals::{Signals, ends};
 use super::tap::{Sight, Tap};
 use super::terminal::UserTerminal;
 use super::typed::{SEQUENCE_PAUSE, Typed};
 use super::watch::{STATUS_ANSWER, Watch};
-use super::{Ending, Fault};
+use super::{Ending, Fault, TtyMode};
 
-/// How often the terminal's mode is read for a recording.
-const MODE_PAUSE: Duration = Duration::from_millis(5);
 /// Output that is read after the child's end, in case somebody else keeps writing: far more than the
 /// kernel holds for a terminal.
 const DRAIN_BYTES_MAX: usize = 1 << 20;
@@ -45,7 +44,7 @@ pub(super) struct Pump {
     pub(super) signals: Signals,
     pub(super) injected: Injected,
     pub(super) tap: Tap,
-    pub(super) recording: Option<(Recorder, ModeProbe)>,
+    pub(super) recording: Option<Recorder>,
     /// Whether queries of the status protocol are answered.
     pub(super) answers_status: bool,
     pub(super) fault: Option<Fault>,
@@ -57,6 +56,7 @@ pub(super) struct State {
     pub(super) out: Outbox,
     inbox: Inbox,
     typed: Typed,
+    mode: ModeWatch,
     watch: Watch,
     /// Answers that wait for a gap between two keys.
     answers: usize,
@@ -67,14 +67,17 @@ pub(super) struct State {
     /// When to suspend ourselves even if the child has not stopped.
     pub(super) suspend_at: Option<Instant>,
     pub(super) suspended: bool,
+    /// Why the user's side takes no more output.
+    pub(super) refused: Option<Errno>,
 }
 
 impl State {
     pub(super) fn new() -> Self {
         Self {
             out: Outbox::new(),
-            inbox: Inbox::default(),
+            inbox: Inbox::new(),
             typed: Typed::new(),
+            mode: ModeWatch::new(),
             watch: Watch::default(),
             answers: 0,
             input_ended: false,
@@ -82,6 +85,7 @@ impl State {
             end_of_input: None,
             suspend_at: None,
             suspended: false,
+            refused: None,
         }
     }
 }
@@ -122,7 +126,7 @@ impl Pump {
             }
             self.suspend_if_due();
             self.tell_end_of_input();
-            self.record_mode();
+            self.look_at_mode(ModeWatch::rested);
         }
     }
 
@@ -187,7 +191,7 @@ impl Pump {
         }
         let mut child = PollFlags::empty();
         child.set(PollFlags::IN, !self.state.out.is_full());
-        child.set(PollFlags::OUT, !self.state.inbox.is_empty());
+        child.set(PollFlags::OUT, self.is_keys_turn());
         if self.master.is_some() && !child.is_empty() {
             wakes.push((Wake::Child, child));
         }
@@ -208,11 +212,15 @@ impl Pump {
     }
 
     fn timeout(&self) -> Option<Duration> {
+        if self.state.suspended {
+            return None;
+        }
         let suspend = self.state.suspend_at.map(|at| at.saturating_duration_since(Instant::now()));
         let gap = (self.injected.is_waiting() || self.state.answers > 0).then_some(SEQUENCE_PAUSE);
-        let mode = self.recording.is_some().then_some(MODE_PAUSE);
-        let end = self.state.end_of_input.as_ref().map(|_| END_PAUSE);
-        [suspend, gap, mode, end].into_iter().flatten().min()
+        let paste = self.state.inbox.paste_due_in(Instant::now());
+        let mode = self.master.is_some().then(|| self.state.mode.due_in());
+        let end = self.state.end_of_input.is_some().then_some(END_PAUSE);
+        [suspend, gap, paste, mode, end].into_iter().flatten().min()
     }
 
     /// Reads what the user typed.
@@ -220,14 +228,30 @@ impl Pump {
         let mut bytes = Vec::with_capacity(TYPED_BYTES_MAX);
         match rustix::io::read(rustix::stdio::stdin(), rustix::buffer::spare_capacity(&mut bytes)) {
             Ok(0) => self.end_input(),
-            Ok(_) => {
-                self.state.typed.feed(Instant::now(), &bytes);
-                self.state.last_typed = bytes.last().copied();
-                self.state.inbox.push(Source::Typed, bytes);
-                self.write_child();
-            }
+            Ok(_) => self.take_keys(bytes),
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(_) => self.end_input(),
+        }
+    }
+
+    fn take_keys(&mut self, bytes: Vec<u8>) {
+        self.look_at_mode(ModeWatch::stirred);
+        self.interrupt_pastes(&bytes);
+        self.state.typed.feed(Instant::now(), &bytes);
+        self.state.last_typed = bytes.last().copied();
+        self.state.inbox.push(Source::Typed, bytes);
+        self.write_child();
+    }
+
+    /// Drops what others want to say, if the user sends a signal instead.
+    fn interrupt_pastes(&mut self, keys: &[u8]) {
+        let is_pasting = self.state.inbox.paste_due_in(Instant::now()).is_some();
+        let Some(master) = self.master.as_ref().filter(|_| is_pasting || self.injected.is_waiting()) else {
+            return;
+        };
+        if interrupts(master, keys) {
+            self.state.inbox.drop_paste();
+            self.injected.forget();
         }
     }
 
@@ -254,32 +278,59 @@ impl Pump {
         }
     }
 
-    /// Puts what others want to say into the child's input, if the user is between two keys.
+    /// Puts what others want to say into the child's input, while the user is between two keys.
     fn queue_injections(&mut self) {
-        if self.state.inbox.is_full() || !self.state.typed.is_between_keys(Instant::now()) {
-            return;
+        if self.state.answers > 0 && self.is_gap() {
+            for _ in 0..std::mem::take(&mut self.state.answers) {
+                self.state.inbox.push(Source::Answer, STATUS_ANSWER);
+            }
+            self.write_child();
         }
-        for _ in 0..std::mem::take(&mut self.state.answers) {
-            self.state.inbox.push(Source::Answer, STATUS_ANSWER.to_vec());
+        if self.state.inbox.paste_due_in(Instant::now()).is_some() {
+            self.write_child();
         }
-        if let Some(content) = self.injected.take(self.state.watch.is_bracketed()) {
-            self.state.inbox.push(Source::Injected, content);
+        while self.is_gap()
+            && let Some(content) = self.injected.take(self.state.watch.is_bracketed())
+        {
+            self.state.inbox.paste(content);
+            self.write_child();
         }
     }
 
+    /// Whether something else may be put before the next key.
+    fn is_gap(&self) -> bool {
+        self.state.inbox.is_empty() && self.state.typed.is_between_keys(Instant::now())
+    }
+
+    fn is_keys_turn(&self) -> bool {
+        self.state.inbox.is_keys_turn(Instant::now(), self.state.mode.is_canonical())
+    }
+
     fn write_child(&mut self) {
-        let Some(master) = &self.master else { return };
-        while let Some((source, bytes)) = self.state.inbox.drain(master.as_fd()) {
+        let Some(master) = self.master.clone() else { return };
+        while let Some((source, bytes)) = self.write_some(&master) {
             let now = self.tap.now();
             if source == Source::Injected {
                 self.injected.written(bytes.len());
             }
-            if let Some((recorder, _)) = &mut self.recording {
+            if let Some(recorder) = &mut self.recording {
                 let from = if source == Source::Answer { From::Terminal } else { From::User };
                 recorder.input(now, from, &bytes);
             }
-            self.tap.add(now, Sight::Input(bytes));
+            self.tap.add(now, Sight::Input(bytes.into()));
         }
+    }
+
+    /// Writes what is next, and says what the child's terminal took.
+    fn write_some(&mut self, master: &OwnedFd) -> Option<(Source, Bytes)> {
+        let now = Instant::now();
+        if self.is_keys_turn() {
+            return self.state.inbox.write_keys(master.as_fd());
+        }
+        // Keys that have overtaken a paste are not cut by the rest of it; those that wait for it are not.
+        let may_go_on = self.state.inbox.has_keys() || self.state.typed.is_between_keys(now);
+        let inbox = &mut self.state.inbox;
+        may_go_on.then(|| inbox.write_paste(master.as_fd(), || unread(master), now)).flatten()
     }
 
     /// Moves output from the child to the user, then shows it to whoever looks.
@@ -294,9 +345,10 @@ impl Pump {
         let fresh = self.state.out.fresh();
         self.tap.output(now, fresh);
         self.state.watch.feed(fresh);
-        if let Some((recorder, _)) = &mut self.recording {
+        if let Some(recorder) = &mut self.recording {
             recorder.output(now, fresh);
         }
+        self.look_at_mode(ModeWatch::stirred);
         let queries = self.state.watch.take_queries();
         self.state.answers =
             (self.state.answers + if self.answers_status { queries } else { 0 }).min(ANSWERS_MAX);
@@ -308,6 +360,7 @@ impl Pump {
         if let Err(error) = self.state.out.drain(self.user.output()) {
             // Whoever read us is gone: the child hears of it as if it had written itself.
             let signal = if error == Errno::PIPE { Signal::PIPE } else { Signal::HUP };
+            self.state.refused = Some(error);
             self.state.out.discard();
             self.pass_on(signal);
             self.master = None;
@@ -354,16 +407,14 @@ impl Pump {
         }
     }
 
-    fn record_mode(&mut self) {
-        if let Some((recorder, probe)) = &mut self.recording {
-            if let Some(mode) = probe.read() {
-                recorder.mode(self.tap.now(), mode);
-            }
-            recorder.flush();
+    /// Shows the mode of the child's terminal to whoever looks, if it is another than before.
+    fn look_at_mode(&mut self, look: fn(&mut ModeWatch, &OwnedFd) -> Option<TtyMode>) {
+        let Some(master) = &self.master else { return };
+        let Some(mode) = look(&mut self.state.mode, master) else { return };
+        let now = self.tap.now();
+        self.tap.add(now, Sight::Mode(mode));
+        if let Some(recorder) = &mut self.recording {
+            recorder.mode(now, mode);
         }
     }
-}
-
-fn ends(signal: Signal) -> bool {
-    matches!(signal, Signal::HUP | Signal::INT | Signal::QUIT | Signal::TERM)
 }

@@ -8,20 +8,30 @@
 //! {"t":1.5,"dir":"s","icanon":true,"echo":true}              the terminal's mode changed
 //! ```
 //!
-//! The file is readable by its owner only. When it cannot be written any more, the recording ends, the
-//! program goes on, and the error is told at the end.
+//! The file is readable by its owner only. A thread of its own writes it, so that a slow disk delays nobody.
+//! When it cannot be written any more, or falls too far behind, the recording ends there, the program goes
+//! on, and that is told at the end: a recording has no holes.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
-use super::TtyMode;
+use super::mode::TtyMode;
+use super::patience::Patience;
+
+/// Bytes that may wait to be written …
+const BEHIND_BYTES_MAX: usize = 64 << 20;
+/// … and rows.
+const BEHIND_ROWS_MAX: usize = 16 << 10;
 
 /// Who sent the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,79 +42,171 @@ pub(super) enum From {
     Terminal,
 }
 
+#[derive(Debug)]
+enum What {
+    Output(Vec<u8>),
+    Input(From, Vec<u8>),
+    Resize(u16, u16),
+    Mode(TtyMode),
+}
+
+#[derive(Debug)]
+struct Row {
+    at: Duration,
+    what: What,
+}
+
 /// A recording under way.
 #[derive(Debug)]
 pub(super) struct Recorder {
-    file: Option<BufWriter<File>>,
-    failed: Option<io::Error>,
-    mode: Option<TtyMode>,
+    rows: Option<SyncSender<Row>>,
+    behind: Arc<AtomicUsize>,
+    done: Receiver<io::Result<()>>,
+    is_too_late: bool,
 }
 
 impl Recorder {
     /// Starts a new file; one that is there already is not touched.
-    pub(super) fn create(path: &Path) -> io::Result<Self> {
+    pub(super) fn create(path: &Path, (cols, rows): (u16, u16), argv: &[String]) -> io::Result<Self> {
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-        Ok(Self { file: Some(BufWriter::with_capacity(64 << 10, file)), failed: None, mode: None })
+        let header = json!({ "t": 0.0, "dir": "h", "cols": cols, "rows": rows, "argv": argv });
+        Self::start(file, &header)
     }
 
-    /// The first line.
-    pub(super) fn header(&mut self, (cols, rows): (u16, u16), argv: &[String]) {
-        let row = json!({ "t": 0.0, "dir": "h", "cols": cols, "rows": rows, "argv": argv });
-        self.write(&row);
+    fn start(file: impl Write + Send + 'static, header: &Value) -> io::Result<Self> {
+        let (rows, taken) = sync_channel(BEHIND_ROWS_MAX);
+        let (tell, done) = sync_channel(1);
+        let behind = Arc::new(AtomicUsize::new(0));
+        let mut script = Script { file: BufWriter::with_capacity(64 << 10, file), behind: behind.clone() };
+        writeln!(script.file, "{header}")?;
+        let body = move || {
+            // The wrapper may have stopped waiting.
+            tell.send(script.write_all(&taken)).ok();
+        };
+        std::thread::Builder::new().name("record".to_owned()).spawn(body)?;
+        Ok(Self { rows: Some(rows), behind, done, is_too_late: false })
     }
 
     /// The program wrote.
-    pub(super) fn output(&mut self, now: Duration, bytes: &[u8]) {
-        let row = json!({ "t": seconds(now), "dir": "o", "b64": BASE64_STANDARD.encode(bytes) });
-        self.write(&row);
+    pub(super) fn output(&mut self, at: Duration, bytes: &[u8]) {
+        self.add(bytes.len(), || Row { at, what: What::Output(bytes.to_vec()) });
     }
 
     /// The program was sent.
-    pub(super) fn input(&mut self, now: Duration, from: From, bytes: &[u8]) {
-        let source = if from == From::User { "user" } else { "term" };
-        let text = BASE64_STANDARD.encode(bytes);
-        self.write(&json!({ "t": seconds(now), "dir": "i", "src": source, "b64": text }));
+    pub(super) fn input(&mut self, at: Duration, from: From, bytes: &[u8]) {
+        self.add(bytes.len(), || Row { at, what: What::Input(from, bytes.to_vec()) });
     }
 
     /// The window has another size.
-    pub(super) fn resize(&mut self, now: Duration, (cols, rows): (u16, u16)) {
-        self.write(&json!({ "t": seconds(now), "dir": "r", "cols": cols, "rows": rows }));
+    pub(super) fn resize(&mut self, at: Duration, (cols, rows): (u16, u16)) {
+        self.add(0, || Row { at, what: What::Resize(cols, rows) });
     }
 
-    /// The terminal's mode is this; written only when it is another than before.
-    pub(super) fn mode(&mut self, now: Duration, mode: TtyMode) {
-        if self.mode.replace(mode) != Some(mode) {
-            let row = json!({ "t": seconds(now), "dir": "s", "icanon": mode.canonical, "echo": mode.echo });
-            self.write(&row);
+    /// The terminal has another mode.
+    pub(super) fn mode(&mut self, at: Duration, mode: TtyMode) {
+        self.add(0, || Row { at, what: What::Mode(mode) });
+    }
+
+    fn add(&mut self, bytes: usize, row: impl FnOnce() -> Row) {
+        let Some(rows) = &self.rows else { return };
+        let behind = self.behind.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if behind > BEHIND_BYTES_MAX || rows.try_send(row()).is_err() {
+            // Either the thread is too slow, or it has failed and says why.
+            self.is_too_late = true;
+            self.rows = None;
         }
     }
 
-    /// Hands what was written to the system.
-    pub(super) fn flush(&mut self) {
-        let flushed = self.file.as_mut().map_or(Ok(()), Write::flush);
-        self.note(flushed);
-    }
-
-    /// Ends the recording.
-    pub(super) fn finish(mut self) -> io::Result<()> {
-        self.flush();
-        self.failed.map_or(Ok(()), Err)
-    }
-
-    fn write(&mut self, row: &Value) {
-        let written = self.file.as_mut().map_or(Ok(()), |file| writeln!(file, "{row}"));
-        self.note(written);
-    }
-
-    fn note(&mut self, done: io::Result<()>) {
-        if let Err(error) = done {
-            self.file = None;
-            self.failed = Some(error);
+    /// Ends the recording; says why it is not complete.
+    pub(super) fn finish(mut self, patience: &mut Patience) -> io::Result<()> {
+        self.rows = None;
+        match patience.wait_for(&self.done) {
+            Ok(Ok(())) if !self.is_too_late => Ok(()),
+            Ok(Ok(())) | Err(RecvTimeoutError::Timeout) => Err(io::Error::other("the disk is too slow")),
+            Ok(Err(error)) => Err(error),
+            Err(RecvTimeoutError::Disconnected) => Err(io::Error::other("its thread panicked")),
         }
     }
 }
 
-/// Seconds with four decimals, as recordings have them.
+/// The thread's side.
+struct Script<W: Write> {
+    file: BufWriter<W>,
+    behind: Arc<AtomicUsize>,
+}
+
+impl<W: Write> Script<W> {
+    /// Writes every row; hands them to the system whenever no more wait.
+    fn write_all(&mut self, rows: &Receiver<Row>) -> io::Result<()> {
+        self.file.flush()?;
+        while let Ok(row) = rows.recv() {
+            self.write(&row)?;
+            while let Ok(row) = rows.try_recv() {
+                self.write(&row)?;
+            }
+            self.file.flush()?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, row: &Row) -> io::Result<()> {
+        if let What::Output(bytes) | What::Input(_, bytes) = &row.what {
+            self.behind.fetch_sub(bytes.len(), Ordering::Relaxed);
+        }
+        writeln!(self.file, "{}", json(row))
+    }
+}
+
+fn json(row: &Row) -> Value {
+    let t = seconds(row.at);
+    match &row.what {
+        What::Output(bytes) => json!({ "t": t, "dir": "o", "b64": BASE64_STANDARD.encode(bytes) }),
+        What::Input(from, bytes) => {
+            let source = if *from == From::User { "user" } else { "term" };
+            json!({ "t": t, "dir": "i", "src": source, "b64": BASE64_STANDARD.encode(bytes) })
+        }
+        What::Resize(cols, rows) => json!({ "t": t, "dir": "r", "cols": cols, "rows": rows }),
+        What::Mode(mode) => json!({ "t": t, "dir": "s", "icanon": mode.canonical, "echo": mode.echo }),
+    }
+}
+
+/// Seconds, to the microsecond.
 fn seconds(time: Duration) -> f64 {
-    (time.as_secs_f64() * 1e4).round() / 1e4
+    (time.as_secs_f64() * 1e6).round() / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::SyncSender;
+
+    use super::*;
+
+    /// A disk that takes nothing until it may.
+    struct Slow(Receiver<()>, SyncSender<usize>);
+
+    impl Write for Slow {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.recv().ok();
+            self.1.send(bytes.len()).ok();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_disk_that_hangs_keeps_nobody_waiting_and_the_recording_ends() {
+        let (go, may) = sync_channel(0);
+        let (tell, _written) = sync_channel(1 << 20);
+        let mut recorder = Recorder::start(Slow(may, tell), &json!({})).unwrap();
+        let megabyte = vec![b'x'; 1 << 20];
+        for _ in 0..100 {
+            recorder.output(Duration::ZERO, &megabyte);
+        }
+        assert!(recorder.rows.is_none() && recorder.is_too_late);
+        drop(go);
+        assert!(recorder.done.recv().unwrap().is_ok(), "what waited is written in the end");
+    }
 }

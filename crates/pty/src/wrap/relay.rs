@@ -18,7 +18,7 @@ use turnkeep_client::broker::{AsyncConnection, Error};
 use turnkeep_types::broker::{CompletedTurn, Inject, Register, Role, ServerMessage, Shown, StateChange};
 
 use super::capture::Outlet;
-use super::inject::{Framing, InjectError, Injector};
+use super::inject::{Framing, Injector};
 use super::share::Share;
 
 /// Turns that are kept for a broker that is not there.
@@ -30,8 +30,6 @@ const PART_BYTES_MAX: usize = 5 << 20;
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_LAST: Duration = Duration::from_secs(5);
-/// How long a full queue to the child is waited for before the next look.
-const BUSY_PAUSE: Duration = Duration::from_millis(20);
 /// How long the wrapper's end waits for the broker.
 const END_PAUSE: Duration = Duration::from_secs(2);
 
@@ -54,6 +52,15 @@ enum Word {
     Turn(CompletedTurn),
     State(StateChange),
     End(String),
+}
+
+/// What was said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Said {
+    Something,
+    Nothing,
+    /// The session's end.
+    Farewell,
 }
 
 impl Desk {
@@ -243,34 +250,51 @@ impl Line {
         Ok(connection)
     }
 
-    /// Speaks and hears until the session or the connection ends.
+    /// Speaks and hears until the session or the connection ends. What the broker injects is taken from it
+    /// only as the child takes it: the broker's queue is the one that counts, and says `busy` when it is
+    /// full. Whoever asks hears first what was said before the answer, so nothing is asked while some of
+    /// that still waits here.
     async fn serve(&self, mut connection: AsyncConnection) -> Result<(), Error> {
         loop {
-            loop {
-                let word = self.shared.desk().next();
-                match word {
-                    Some(Word::Turn(turn)) => self.tell_turn(&mut connection, turn).await?,
-                    Some(Word::State(change)) => self.tell_state(&mut connection, change).await?,
-                    Some(Word::End(session)) => {
-                        self.tell_shown(&mut connection).await?;
-                        return connection.deregister(&session).await;
-                    }
-                    None => break,
+            while self.injector.has_room() && connection.has_unasked() {
+                self.hear(connection.next_unasked().await?);
+            }
+            if !connection.has_unasked() {
+                match self.speak(&mut connection).await? {
+                    Said::Something => continue,
+                    Said::Nothing => {}
+                    Said::Farewell => return Ok(()),
                 }
             }
-            if self.tell_shown(&mut connection).await? {
-                continue;
-            }
+            let has_room = self.injector.has_room();
             tokio::select! {
-                unasked = connection.next_unasked() => self.hear(unasked?).await,
+                unasked = connection.next_unasked(), if has_room => self.hear(unasked?),
+                () = self.injector.room(), if !has_room => {}
                 () = self.shared.bell.notified() => {}
             }
         }
     }
 
-    async fn hear(&self, unasked: ServerMessage) {
+    /// Says one thing, if there is one to be said.
+    async fn speak(&self, connection: &mut AsyncConnection) -> Result<Said, Error> {
+        let word = self.shared.desk().next();
+        match word {
+            Some(Word::Turn(turn)) => self.tell_turn(connection, turn).await?,
+            Some(Word::State(change)) => self.tell_state(connection, change).await?,
+            Some(Word::End(session)) => {
+                self.tell_shown(connection).await?;
+                connection.deregister(&session).await?;
+                return Ok(Said::Farewell);
+            }
+            None if self.tell_shown(connection).await? => {}
+            None => return Ok(Said::Nothing),
+        }
+        Ok(Said::Something)
+    }
+
+    fn hear(&self, unasked: ServerMessage) {
         match unasked {
-            ServerMessage::Inject(inject) => self.inject(inject).await,
+            ServerMessage::Inject(inject) => self.inject(inject),
             ServerMessage::Show { on } => self.watched(on),
             other => tracing::debug!(?other, "the broker says what a wrapper need not know"),
         }
@@ -325,18 +349,11 @@ impl Line {
         Ok(())
     }
 
-    /// Puts bytes into the child's input. While its queue is full nothing more is taken from the broker,
-    /// which then says `busy` to whoever wants to paste.
-    async fn inject(&self, inject: Inject) {
+    /// Puts bytes into the child's input, which has room for them.
+    fn inject(&self, inject: Inject) {
         let framing = if inject.bracketed { Framing::Bracketed } else { Framing::Plain };
-        loop {
-            match self.injector.inject_as(framing, inject.content.to_vec()) {
-                Ok(()) => return,
-                Err(InjectError::Busy { .. }) if !self.shared.desk().ended => {
-                    tokio::time::sleep(BUSY_PAUSE).await;
-                }
-                Err(error) => return tracing::warn!(%error, "a paste was refused"),
-            }
+        if let Err(error) = self.injector.inject_as(framing, inject.content) {
+            tracing::warn!(%error, "a paste was refused");
         }
     }
 }

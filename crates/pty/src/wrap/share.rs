@@ -37,7 +37,7 @@ pub struct Share(Arc<Mutex<Stage>>);
 impl Share {
     /// A terminal of the user's size that nobody watches yet.
     pub fn new() -> Self {
-        let size = super::terminal::UserTerminal::size();
+        let size = super::terminal::UserTerminal::screen_size();
         Self::with_size(Size { cols: size.ws_col, rows: size.ws_row })
     }
 

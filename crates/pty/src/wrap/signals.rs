@@ -4,12 +4,15 @@
 //! The thread that listens ends with the process.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::process::Signal;
 use tokio::signal::unix::SignalKind;
 
-/// What is listened for. Everything but WINCH is passed on to the child.
+use super::process::{signal_of, watch_faults};
+
+/// What is listened for, beside the real-time signals. Everything but WINCH is passed on to the child.
 const SIGNALS: [Signal; 21] = [
     Signal::HUP,
     Signal::INT,
@@ -35,6 +38,15 @@ const SIGNALS: [Signal; 21] = [
     Signal::SYS,
 ];
 
+/// The numbers of the real-time signals: each ends a process that does not listen. The first are the C
+/// library's own.
+const REAL_TIME: RangeInclusive<i32> = if cfg!(target_env = "musl") { 35..=64 } else { 34..=64 };
+
+/// Whether a signal asks us to end.
+pub(super) fn ends(signal: Signal) -> bool {
+    matches!(signal, Signal::HUP | Signal::INT | Signal::QUIT | Signal::TERM)
+}
+
 /// The signals that came.
 #[derive(Debug)]
 pub(super) struct Signals {
@@ -49,11 +61,13 @@ impl Signals {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
         let entered = runtime.enter();
         let ignored = ignored_mask();
-        let wanted = SIGNALS.iter().filter(|signal| ignored & bit(**signal) == 0);
-        let streams: Vec<(Signal, tokio::signal::unix::Signal)> = wanted
-            .map(|signal| Ok((*signal, tokio::signal::unix::signal(SignalKind::from_raw(signal.as_raw()))?)))
+        let all = SIGNALS.iter().map(|signal| signal.as_raw()).chain(REAL_TIME);
+        let streams: Vec<(i32, tokio::signal::unix::Signal)> = all
+            .filter(|number| ignored & (1 << (number - 1)) == 0)
+            .map(|number| Ok((number, tokio::signal::unix::signal(SignalKind::from_raw(number))?)))
             .collect::<io::Result<_>>()?;
         drop(entered);
+        watch_faults();
         let body = move || runtime.block_on(tell_all(streams, teller));
         std::thread::Builder::new().name("signals".to_owned()).spawn(body)?;
         Ok(Self { came })
@@ -69,26 +83,22 @@ impl Signals {
         let mut bytes = [0; 64];
         let read = self.came.read(&mut bytes).unwrap_or_default();
         let numbers = bytes.into_iter().take(read);
-        numbers.filter_map(|number| Signal::from_named_raw(i32::from(number))).collect()
+        numbers.filter_map(|number| signal_of(i32::from(number))).collect()
     }
 }
 
 /// Writes the number of each signal to the pipe, until the process ends.
-async fn tell_all(streams: Vec<(Signal, tokio::signal::unix::Signal)>, teller: PipeWriter) {
+async fn tell_all(streams: Vec<(i32, tokio::signal::unix::Signal)>, teller: PipeWriter) {
     let teller = std::rc::Rc::new(teller);
     let local = tokio::task::LocalSet::new();
-    for (signal, mut stream) in streams {
+    for (number, mut stream) in streams {
         let teller = teller.clone();
-        let number = u8::try_from(signal.as_raw()).unwrap_or_default();
+        let number = u8::try_from(number).unwrap_or_default();
         local.spawn_local(async move {
             while stream.recv().await.is_some() && (&*teller).write_all(&[number]).is_ok() {}
         });
     }
     local.await;
-}
-
-fn bit(signal: Signal) -> u64 {
-    1 << (signal.as_raw() - 1)
 }
 
 /// The signals that this process was started to ignore, as a mask.

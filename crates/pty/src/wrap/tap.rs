@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::mode::TtyMode;
+
 /// Output that may wait to be looked at.
 pub const LAG_BYTES_MAX: usize = 8 << 20;
 /// Output that is kept when more than that waits.
@@ -38,6 +40,8 @@ pub enum Sight {
         /// Height.
         rows: u16,
     },
+    /// The child's terminal has another mode.
+    Mode(TtyMode),
 }
 
 #[derive(Debug, Default)]
@@ -72,9 +76,9 @@ impl Tap {
         Self { start: Instant::now(), shared: Arc::default() }
     }
 
-    /// The time since the queue was made.
+    /// The time since the queue was made, in whole microseconds: a recording holds it exactly.
     pub(super) fn now(&self) -> Duration {
-        self.start.elapsed()
+        Duration::from_micros(u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX))
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
@@ -163,11 +167,13 @@ impl Queue {
         if self.output_bytes > LAG_BYTES_MAX {
             self.shed_output();
         }
-        // A looker that is so far behind has lost the thread: it starts afresh.
+        // A looker that is so far behind has lost the thread: it starts afresh, in the mode that is on.
         if let Some((at, _)) = self.sights.back()
             && (self.input_bytes > LAG_BYTES_MAX || self.sights.len() > SIGHTS_MAX)
         {
-            let lost = VecDeque::from([(*at, Sight::Lost)]);
+            let mode = self.sights.iter().rev().find(|(_, sight)| matches!(sight, Sight::Mode(_)));
+            let mode = mode.map(|(_, mode)| (*at, mode.clone()));
+            let lost = [(*at, Sight::Lost)].into_iter().chain(mode).collect();
             *self = Self { sights: lost, ended: self.ended, ..Self::default() };
         }
     }
@@ -269,5 +275,17 @@ mod tests {
         };
         check(&Sight::Interrupt, SIGHTS_MAX + 1);
         check(&Sight::Input(vec![b'x'; 1 << 20]), 9);
+    }
+
+    #[test]
+    fn who_starts_afresh_knows_the_mode_that_is_on() {
+        let tap = Tap::new();
+        let mode = |canonical| Sight::Mode(TtyMode { canonical, echo: true });
+        tap.add(SECOND, mode(true));
+        tap.add(SECOND, mode(false));
+        for _ in 0..SIGHTS_MAX {
+            tap.add(SECOND, Sight::Interrupt);
+        }
+        assert_eq!(sights(&tap).get(..2), Some(&[Sight::Lost, mode(false)][..]));
     }
 }

@@ -46,11 +46,24 @@ impl UserTerminal {
         rustix::termios::tcgetattr(rustix::stdio::stdin()).ok().filter(|_| self.is_terminal)
     }
 
-    /// The size of the terminal on any of the three streams.
+    /// The size of the terminal on any of the three streams, which may be nothing by nothing.
     pub(super) fn size() -> Winsize {
         let streams = [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()];
-        let mut sizes = streams.into_iter().filter_map(|fd| rustix::termios::tcgetwinsize(fd).ok());
-        sizes.find(|size| size.ws_col > 0 && size.ws_row > 0).unwrap_or(SIZE_DEFAULT)
+        let sizes = streams.map(|fd| rustix::termios::tcgetwinsize(fd).ok());
+        let mut known = sizes.into_iter().flatten();
+        let with_area = known.clone().find(|size| size.ws_col > 0 && size.ws_row > 0);
+        with_area.or_else(|| known.next()).unwrap_or(SIZE_DEFAULT)
+    }
+
+    /// The size of the screen that the child most likely paints for, where the terminal tells none.
+    pub(super) fn screen_size() -> Winsize {
+        let Winsize { ws_col, ws_row, .. } = Self::size();
+        let or = |size: u16, default: u16| if size == 0 { default } else { size };
+        Winsize {
+            ws_col: or(ws_col, SIZE_DEFAULT.ws_col),
+            ws_row: or(ws_row, SIZE_DEFAULT.ws_row),
+            ..SIZE_DEFAULT
+        }
     }
 
     /// Whether bytes may be read and settings changed without being stopped for it.
@@ -106,6 +119,15 @@ impl Drop for UserTerminal {
 pub(super) fn restore() {
     if let Some(settings) = lock(&BEFORE).take() {
         // A terminal that is gone has no settings.
+        rustix::termios::tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &settings).ok();
+    }
+}
+
+/// The same in the middle of a fault, where nothing may be waited for.
+pub(super) fn restore_at_fault() {
+    if let Ok(mut before) = BEFORE.try_lock()
+        && let Some(settings) = before.take()
+    {
         rustix::termios::tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &settings).ok();
     }
 }

@@ -43,13 +43,13 @@ fn a_key_typed_at_the_client_is_reported_with_its_pane() {
     inner.run(&["bind-key", "-n", "M-x", "display-message", "mine"]);
     let folder = tempfile::Builder::new().prefix("it's # a % dir ").tempdir().unwrap();
     let mut hotkeys = TmuxHotkeys::new(inner.tmux(), folder.path()).unwrap();
-    let wanted = bindings(&["Alt+X", "Super+C", "Alt+Shift+C", "Alt+Shift+V"]);
+    let wanted = bindings(&["Alt+X", "Super+C", "Alt+Shift+C", "Alt+Shift+V", "Alt+;"]);
     let refused = hotkeys.register(&wanted).unwrap();
     let refused: Vec<_> = refused.into_iter().map(|refused| (refused.index, refused.reason)).collect();
     assert_eq!(refused, [(0, RefusalReason::Taken), (1, RefusalReason::NotInTerminals("Super"))]);
 
     let pane = inner.number("#{pane_pid}", ":.0");
-    for (key, index) in [("M-C", 2), ("M-V", 3), ("M-C", 2)] {
+    for (key, index) in [("M-C", 2), ("M-V", 3), ("M-C", 2), ("M-\\;", 4)] {
         outer.run(&["send-keys", key]);
         let presses = eventually("the key is reported", || {
             let presses = hotkeys.pressed().unwrap();
@@ -72,6 +72,8 @@ fn buffers_hold_every_byte() {
     let server = TmuxServer::start(WAITS);
     let mut buffers = TmuxBuffers::new(server.tmux());
     assert_eq!(buffers.read().unwrap_err().to_string(), "the clipboard holds no text");
+    let nothing = buffers.write(b"").unwrap_err().to_string();
+    assert_eq!(nothing, "there is nothing to copy: tmux holds no empty clipboard and keeps the one before");
     for size in [10, 5 << 20] {
         let content = noise(size);
         buffers.write(&content).unwrap();
@@ -114,7 +116,13 @@ fn an_osc_52_framed_for_tmux_passes_through_it() {
 fn a_server_that_is_gone_is_an_error_and_not_a_wait() {
     let server = TmuxServer::start(WAITS);
     let tmux = server.tmux();
+    let folder = tempfile::tempdir().unwrap();
+    let mut hotkeys = TmuxHotkeys::new(server.tmux(), folder.path()).unwrap();
+    assert_eq!(hotkeys.register(&bindings(&["Alt+Shift+C"])).unwrap(), []);
+    hotkeys.look().unwrap();
     drop(server);
+    hotkeys.look().unwrap_err();
+    hotkeys.unregister().expect("its bindings went with it");
     let error = TmuxBuffers::new(tmux).write(b"x").unwrap_err().to_string();
     assert!(error.starts_with("`tmux load-buffer` failed: "), "{error}");
 }

@@ -50,6 +50,21 @@ impl Requestor {
         }
     }
 
+    /// Takes the pieces of a large content until the empty one.
+    fn pieces(&self, property: Atom) -> Vec<u8> {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        let mut content = Vec::new();
+        loop {
+            let (kind, length) = (AtomEnum::ANY, 1 << 20);
+            let asked = self.connection.get_property(true, self.window, property, kind, 0, length);
+            match asked.unwrap().reply().unwrap() {
+                reply if reply.type_ == 0 => assert!(Instant::now() < deadline, "no piece follows"),
+                reply if reply.value.is_empty() => return content,
+                reply => content.extend(reply.value),
+            }
+        }
+    }
+
     fn property(&self, property: Atom) -> GetPropertyReply {
         let (kind, length) = (AtomEnum::ANY, 1 << 20);
         self.connection.get_property(false, self.window, property, kind, 0, length).unwrap().reply().unwrap()
@@ -100,4 +115,21 @@ fn a_large_content_is_announced_with_its_size() {
     assert_eq!(announced.value32().unwrap().collect::<Vec<_>>(), [5 << 20]);
     // Nobody takes it: others are served all the same.
     assert_eq!(clipboard.read().unwrap().len(), 5 << 20);
+}
+
+#[test]
+fn a_content_that_is_being_read_is_read_to_its_end_after_it_was_replaced() {
+    let server = XServer::start();
+    let mut clipboard = X11Clipboard::connect(&server.display).unwrap();
+    let content = noise(5 << 20);
+    clipboard.write(&content).unwrap();
+    let requestor = Requestor::new(&server);
+    let property = requestor.atom("HERE");
+    assert_eq!(requestor.ask("UTF8_STRING", property).property, property);
+    clipboard.write(b"the next").unwrap();
+    assert_eq!(clipboard.read().unwrap(), b"the next");
+    let announced = requestor.connection.delete_property(requestor.window, property).unwrap();
+    announced.check().unwrap();
+    assert!(requestor.pieces(property) == content, "all of what was begun");
+    assert!(clipboard.is_owner());
 }

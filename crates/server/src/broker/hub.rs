@@ -14,10 +14,13 @@ use super::sinks::{Outlets, Places};
 use super::viewer::Viewer;
 use super::{BrokerConfig, BrokerTimeouts};
 use crate::connections::{Connections, file_limit};
-use crate::memory::Memory;
+use crate::memory::{LARGE_FROM_BYTES, Memory};
 
 /// Large messages of all connections together, besides what the rings hold.
 const LARGE_BYTES_MAX: usize = 256 << 20;
+
+/// Which part of the memory large injections may take that wait for wrappers to read them.
+const INJECTED_SHARE: usize = 4;
 
 /// What goes to one connection.
 #[derive(Default)]
@@ -40,6 +43,8 @@ pub(super) struct Hub {
     pub(super) peer_uid: u32,
     pub(super) connections: Connections,
     pub(super) memory: Memory,
+    /// For large injections that wait, of all sessions together.
+    injections: Memory,
     pub(super) timeouts: BrokerTimeouts,
 }
 
@@ -56,6 +61,7 @@ impl Hub {
             peer_uid: config.peer_uid,
             connections: Connections::new(config.connections_max.min(file_limit())),
             memory: Memory::new(LARGE_BYTES_MAX, config.timeouts.room),
+            injections: Memory::new(config.settings.memory_bytes_max / INJECTED_SHARE, config.timeouts.room),
             timeouts: config.timeouts,
         }
     }
@@ -126,7 +132,9 @@ impl Hub {
         let line = self.lines().get(&to).cloned().ok_or(Reason::SessionDisconnected)?;
         let frame = encode_message(&ServerMessage::Inject(inject))
             .map_err(|error| Refusal::new(Reason::PayloadTooLarge, error.to_string()))?;
-        Ok(line.outbox.inject(frame)?)
+        let is_large = frame.len() >= LARGE_FROM_BYTES;
+        let room = is_large.then(|| self.injections.try_take(frame.len()).ok_or(Reason::Busy)).transpose()?;
+        Ok(line.outbox.inject(frame, room)?)
     }
 
     fn broker(&self) -> MutexGuard<'_, Broker> {

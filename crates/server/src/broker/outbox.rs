@@ -67,8 +67,9 @@ impl Outbox {
         self.filled.notify_one();
     }
 
-    /// Puts an injection in, if there is room for it.
-    pub(super) fn inject(&self, frame: Bytes) -> Result<(), Reason> {
+    /// Puts an injection in, if there is room for it. A large one comes with its part of the room that all
+    /// injections share.
+    pub(super) fn inject(&self, frame: Bytes, room: Option<Room>) -> Result<(), Reason> {
         let mut queue = self.queue();
         if queue.closed {
             return Err(Reason::SessionDisconnected);
@@ -77,7 +78,7 @@ impl Outbox {
             return Err(Reason::Busy);
         }
         queue.inject_bytes += frame.len();
-        queue.entries.push_back(Entry { frame, kind: Kind::Inject, _room: None });
+        queue.entries.push_back(Entry { frame, kind: Kind::Inject, _room: room });
         self.filled.notify_one();
         Ok(())
     }
@@ -187,20 +188,20 @@ mod tests {
     fn injections_are_bounded_and_answers_are_not() {
         let outbox = Outbox::default();
         let half = Bytes::from(vec![0; INJECT_BYTES_MAX / 2]);
-        assert_eq!(outbox.inject(half.clone()), Ok(()));
-        assert_eq!(outbox.inject(half.clone()), Ok(()));
-        assert_eq!(outbox.inject(Bytes::from_static(b"x")), Err(Reason::Busy));
+        assert_eq!(outbox.inject(half.clone(), None), Ok(()));
+        assert_eq!(outbox.inject(half.clone(), None), Ok(()));
+        assert_eq!(outbox.inject(Bytes::from_static(b"x"), None), Err(Reason::Busy));
         outbox.answer(half, None);
         outbox.pop();
-        assert_eq!(outbox.inject(Bytes::from_static(b"x")), Ok(()), "there is room again");
+        assert_eq!(outbox.inject(Bytes::from_static(b"x"), None), Ok(()), "there is room again");
         outbox.close();
-        assert_eq!(outbox.inject(Bytes::from_static(b"x")), Err(Reason::SessionDisconnected));
+        assert_eq!(outbox.inject(Bytes::from_static(b"x"), None), Err(Reason::SessionDisconnected));
     }
 
     #[tokio::test]
     async fn who_watches_is_told_by_the_newest_word_however_full_it_is() {
         let outbox = Outbox::default();
-        outbox.inject(Bytes::from(vec![b'i'; INJECT_BYTES_MAX])).unwrap();
+        outbox.inject(Bytes::from(vec![b'i'; INJECT_BYTES_MAX]), None).unwrap();
         for word in [&b"on"[..], b"off", b"ON"] {
             outbox.show(Bytes::from_static(word));
         }
@@ -214,7 +215,7 @@ mod tests {
     async fn what_is_in_when_it_is_closed_is_still_written_in_order() {
         let outbox = Outbox::default();
         outbox.answer(Bytes::from_static(b"a"), None);
-        outbox.inject(Bytes::from_static(b"b")).unwrap();
+        outbox.inject(Bytes::from_static(b"b"), None).unwrap();
         outbox.close();
         let mut written = Vec::new();
         outbox.drain(&mut written, Duration::from_secs(5)).await;

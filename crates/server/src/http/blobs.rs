@@ -39,6 +39,7 @@ pub(crate) async fn get(
     if let Some(response) = content::not_modified(&headers, &etag(hash), IMMUTABLE) {
         return Ok(response);
     }
+    shared.note_blob_read(hash).await?;
     let bytes = read_of(&shared, hash, len).await?;
     Ok(Content { etag: etag(hash), media_type: BYTES, cache: IMMUTABLE, bytes }.respond(&headers))
 }

@@ -1,31 +1,25 @@
 //! The feed as server-sent events: replay from a position, then follow.
 //!
-//! A task per stream reads the store's events and waits at a short channel, so a reader who is slow
-//! is waited for and never buffered; one who takes nothing is cut off with his connection and
-//! resumes from the last `id:` that he saw. Streams end when the server stops.
+//! The feed of all contexts also carries notices: something changed that is not the store's, look again. They
+//! have no number and are never replayed; who was away looks again anyway.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
-use tokio::sync::mpsc::Sender;
+use axum::response::Response;
+use turnkeep_ledger::ids::Name;
 use turnkeep_store::{Event, EventKind, Store};
 use turnkeep_types::{ContextId, TurnId};
 use turnkeep_wire::{ErrorCode, json};
 
-use super::body::ChannelBody;
 use super::extract::{At, Query};
 use super::query::{EventsQuery, parse_position};
+use super::sse::{self, Sender};
 use crate::error::ApiError;
+use crate::ledger::News;
 use crate::shared::Shared;
 
-/// Chunks that may wait for a reader.
-const CHUNKS_MAX: usize = 4;
 /// A chunk is sent when it is this long.
 const CHUNK_BYTES: usize = 16 << 10;
 /// Events that are looked at before other tasks get a turn.
@@ -37,7 +31,7 @@ const SCAN_EVENTS_MAX: usize = 1024;
         ("after" = Option<u64>, Query, description = "Resumes after this position; 0 replays all, none starts now"),
         ("Last-Event-ID" = Option<u64>, Header, description = "As `after`, and wins over it"),
     ),
-    responses((status = 200, description = "`turn.appended`, `context.created`, `fs.attached`, `registry.put`; ignore other kinds",
+    responses((status = 200, description = "`turn.appended`, `context.created`, `fs.attached`, `registry.put`, and, without id and never replayed, `world.changed`; ignore other kinds",
         body = String, content_type = "text/event-stream")))]
 pub(crate) async fn all(
     State(shared): State<Arc<Shared>>,
@@ -80,17 +74,15 @@ fn stream(
         let message = format!("position {after} is beyond the end of the feed, which is {last}");
         return Err(ApiError::new(ErrorCode::Conflict, message).with("last_position", last.to_string()));
     }
-    let (sender, body) = ChannelBody::new(CHUNKS_MAX);
-    let feed = Feed { shared: Arc::clone(shared), context, position: after, sender };
-    shared.spawn(feed.run());
-    let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store")];
-    Ok((headers, Body::new(body)).into_response())
+    let news = context.is_none().then(|| shared.worlds.news());
+    let feed = |sender| Feed { shared: Arc::clone(shared), context, position: after, news, sender }.follow();
+    Ok(sse::respond(shared, feed))
 }
 
 /// Where to start. A browser that reconnects asks for the same address again and adds what it saw last.
 fn start(query: EventsQuery, headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
-    let Some(header) = headers.get("last-event-id") else { return Ok(query.after) };
-    let position = header.to_str().ok().and_then(parse_position);
+    let Some(seen) = sse::last_event_id(headers) else { return Ok(query.after) };
+    let position = std::str::from_utf8(seen).ok().and_then(parse_position);
     position.map(Some).ok_or_else(|| ApiError::bad_request("Last-Event-ID is not a position"))
 }
 
@@ -99,23 +91,17 @@ struct Feed {
     context: Option<ContextId>,
     /// The last event that was looked at.
     position: u64,
-    sender: Sender<std::io::Result<Bytes>>,
+    /// Word of worlds, for the feed of all.
+    news: Option<News>,
+    sender: Sender,
 }
 
 impl Feed {
-    async fn run(mut self) {
-        let stopping = self.shared.stopping.clone();
-        tokio::select! {
-            () = stopping.cancelled() => {}
-            () = self.follow() => {}
-        }
-    }
-
     /// Sends events until the reader is gone.
-    async fn follow(&mut self) {
-        let mut news = self.shared.store.position();
+    async fn follow(mut self) {
+        let mut positions = self.shared.store.position();
         let period = self.shared.config.timeouts.sse_ping;
-        let mut chunk = String::from(": open\n\n");
+        let mut chunk = String::from(sse::OPEN);
         loop {
             let caught_up = self.fill(&mut chunk);
             if !chunk.is_empty() && self.sender.send(Ok(std::mem::take(&mut chunk).into())).await.is_err() {
@@ -128,9 +114,18 @@ impl Feed {
             let seen = self.position;
             tokio::select! {
                 () = self.sender.closed() => return,
-                news = news.wait_for(|last| *last > seen) => if news.is_err() { return },
-                () = tokio::time::sleep(period) => chunk.push_str(": ping\n\n"),
+                moved = positions.wait_for(|last| *last > seen) => if moved.is_err() { return },
+                world = next_of(self.news.as_mut()) => self.push_worlds(&mut chunk, world.as_ref()),
+                () = tokio::time::sleep(period) => chunk.push_str(sse::PING),
             }
+        }
+    }
+
+    /// Adds word of a world, or, where some was missed, of all.
+    fn push_worlds(&self, chunk: &mut String, world: Option<&Name>) {
+        match world {
+            Some(world) => push_world(chunk, world),
+            None => self.shared.worlds.list().iter().for_each(|room| push_world(chunk, room.name())),
         }
     }
 
@@ -149,6 +144,21 @@ impl Feed {
     }
 }
 
+/// The next word of a world; never, where nobody listens.
+async fn next_of(news: Option<&mut News>) -> Option<Name> {
+    match news {
+        Some(news) => news.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn push_world(out: &mut String, world: &Name) {
+    let data = json::WorldChanged { r#ref: format!("world:{world}") };
+    if let Ok(data) = serde_json::to_string(&data) {
+        sse::push_notice(out, "world.changed", data);
+    }
+}
+
 /// Adds an event if it is of the context. An event whose object was lost to damage is left out.
 fn push_event(out: &mut String, store: &Store, event: &Event, context: Option<ContextId>) {
     let of_context = |id: ContextId| context.is_none_or(|wanted| wanted == id);
@@ -160,8 +170,7 @@ fn push_event(out: &mut String, store: &Store, event: &Event, context: Option<Co
         EventKind::ContextCreated(_) | EventKind::RegistryPut(_) => return,
     };
     if let Some(data) = data {
-        write!(out, "id: {}\nevent: {kind}\ndata: {data}\n\n", event.position)
-            .expect("memory takes what is written");
+        sse::push_event(out, event.position, kind, data);
     }
 }
 

@@ -58,7 +58,9 @@ pub(crate) async fn path(
 async fn serve(shared: Arc<Shared>, headers: HeaderMap, uri: &Uri) -> Result<Response, ApiError> {
     let place = Place::parse(uri.path())?;
     let reader = Arc::clone(&shared);
-    shared.blocking(move || place.read(&reader, &headers)).await
+    let (hash, response) = shared.blocking(move || place.read(&reader, &headers)).await?;
+    shared.note_blob_read(hash).await?;
+    Ok(response)
 }
 
 /// A turn and a path in its filesystem.
@@ -80,19 +82,21 @@ impl Place {
         Ok(Self { turn, segments })
     }
 
-    fn read(&self, shared: &Shared, headers: &HeaderMap) -> Result<Response, ApiError> {
+    /// What is there, and the blob that it was read from.
+    fn read(&self, shared: &Shared, headers: &HeaderMap) -> Result<(BlobHash, Response), ApiError> {
         let turn = shared.store.store().turn(self.turn)?;
         let root = turn.fs_root.ok_or_else(|| {
             ApiError::new(ErrorCode::NotFound, format!("turn {} has no filesystem", self.turn))
         })?;
         let (kind, hash) = self.walk(shared, root)?;
         let bytes = blobs::read_now(shared, hash)?;
-        Ok(match kind {
+        let response = match kind {
             Kind::File => Content { etag: blobs::etag(hash), media_type: BYTES, cache: IMMUTABLE, bytes }
                 .respond(headers),
             Kind::Directory => Json(json::FsNode::Directory(self.listing(hash, &bytes)?)).into_response(),
             Kind::Symlink => Json(json::FsNode::Symlink(self.symlink(hash, &bytes))).into_response(),
-        })
+        };
+        Ok((hash, response))
     }
 
     fn walk(&self, shared: &Shared, root: BlobHash) -> Result<(Kind, BlobHash), ApiError> {

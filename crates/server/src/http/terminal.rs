@@ -5,6 +5,7 @@
 //! Binary messages are the terminal's bytes. What the peer sends is read and ignored. A session that cannot
 //! be watched, or has gone, closes the socket with a code and the broker's word for it.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -56,12 +57,18 @@ pub(crate) async fn watch(
 }
 
 fn terminals(shared: &Shared) -> Result<Terminals, ApiError> {
-    let missing = |why: &str| ApiError::new(ErrorCode::NotFound, why);
-    if !shared.http_addr.ip().is_loopback() {
-        return Err(missing("terminals are shown only on a loopback listener"));
+    within_the_machine(shared.http_addr)?;
+    let none =
+        || ApiError::new(ErrorCode::NotFound, "no broker runs in this server, so there are no terminals");
+    shared.terminals.get().cloned().ok_or_else(none)
+}
+
+/// Refuses a listener that others can reach, whatever they may show: a terminal is for who sits before it.
+fn within_the_machine(listener: SocketAddr) -> Result<(), ApiError> {
+    if listener.ip().to_canonical().is_loopback() {
+        return Ok(());
     }
-    let terminals = shared.terminals.get().cloned();
-    terminals.ok_or_else(|| missing("no broker runs in this server, so there are no terminals"))
+    Err(ApiError::new(ErrorCode::NotFound, "terminals are shown only on a loopback listener"))
 }
 
 /// One socket that shows one terminal.
@@ -142,5 +149,27 @@ fn close_code_for(reason: Reason) -> u16 {
         Reason::SessionDisconnected => CLOSE_GONE,
         Reason::Busy => CLOSE_BUSY,
         _ => close_code::ERROR,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terminals_are_shown_only_where_nobody_else_can_listen() {
+        for (listener, expect) in [
+            ("127.0.0.1:80", true),
+            ("127.8.8.8:80", true),
+            ("[::1]:80", true),
+            ("[::ffff:127.0.0.1]:80", true),
+            ("0.0.0.0:80", false),
+            ("[::]:80", false),
+            ("192.0.2.1:80", false),
+            ("[::ffff:192.0.2.1]:80", false),
+        ] {
+            let shown = within_the_machine(listener.parse().unwrap());
+            assert_eq!(shown.is_ok(), expect, "{listener}");
+        }
     }
 }

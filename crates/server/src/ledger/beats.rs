@@ -21,7 +21,7 @@ use super::Answer;
 use super::error::LedgerError;
 use super::in_flight::{Entry, Pass};
 use super::room::Room;
-use super::writer::{self, End};
+use super::writer::{self, Asked, End};
 
 /// How long the same request waits for itself.
 const WAIT_FOR_ITSELF: Duration = Duration::from_secs(30);
@@ -45,7 +45,7 @@ impl Room {
         who: &Principal,
         body: Value,
     ) -> Result<Answer, LedgerError> {
-        let envelope = self.read(|world| Envelope::parse(&body, &world.config, &world.people))?;
+        let envelope = Envelope::parse(&body)?;
         check_speaker(who, &envelope)?;
         if envelope.kind == Kind::NoOp {
             return self.look(who, &envelope);
@@ -54,6 +54,7 @@ impl Room {
             let message = "a BEAT by invocation is the operator's: bring your own bundle to …/beats";
             return Err(Fault::new(Code::Forbidden, "mode.kind", message).into());
         }
+        self.check_cursors(who, &envelope, None)?;
         let fingerprint = envelope::fingerprint(&body, None);
         let (principal, door) = (who.clone(), Door::Invocation);
         self.answer(Request { principal, door, envelope, bundle: None, expected_cursor: None, fingerprint })
@@ -107,7 +108,7 @@ impl Room {
         expected_cursor: Option<String>,
     ) -> Result<Request, Fault> {
         let fingerprint = envelope::fingerprint(envelope, Some(&bundle));
-        let envelope = self.read(|world| Envelope::parse(envelope, &world.config, &world.people))?;
+        let envelope = Envelope::parse(envelope)?;
         check_speaker(who, &envelope)?;
         if matches!(who, Principal::Person { write: false, .. }) {
             return Err(Fault::new(Code::Forbidden, "", "this token may read, not write"));
@@ -115,15 +116,28 @@ impl Room {
         if envelope.kind == Kind::NoOp {
             return Err(Fault::new(Code::EnvelopeInvalid, "envelope.mode.kind", "must be BEAT here"));
         }
+        self.check_cursors(who, &envelope, expected_cursor.as_deref())?;
         let (principal, door, bundle) = (who.clone(), Door::Beat, Some(bundle));
         Ok(Request { principal, door, envelope, bundle, expected_cursor, fingerprint })
+    }
+
+    /// What is wrong in itself is refused before it is asked whether the id was used.
+    fn check_cursors(
+        &self,
+        who: &Principal,
+        envelope: &Envelope,
+        expected: Option<&str>,
+    ) -> Result<(), Fault> {
+        self.read(|world| beat::check_cursors(&world.view(who.viewer()), envelope, expected))
     }
 
     fn look(&self, who: &Principal, envelope: &Envelope) -> Result<Answer, LedgerError> {
         let cursor = envelope.cursor.as_deref();
         let limit = projection::PAGE_ENTRIES_MAX;
-        let page = self
-            .read(|world| projection::read(&world.view(who.viewer()), &envelope.request_id, cursor, limit))?;
+        let page = self.read(|world| {
+            envelope.check_invoker(&world.config, &world.people)?;
+            projection::read(&world.view(who.viewer()), &envelope.request_id, cursor, limit)
+        })?;
         let body = page.value.to_string().into();
         Ok(Answer { rejected: false, body, replayed: false, input_ignored: envelope.speaks_as_operator() })
     }
@@ -167,9 +181,11 @@ impl Room {
     }
 
     async fn carry_out(&self, request: Request, _pass: Pass) -> Result<Answer, LedgerError> {
-        let proposed = match request.door {
+        self.read(|world| beat::check(world, &as_beat(&request, self.now())))?;
+        // The lease is held until the beat is committed.
+        let asked = match request.door {
             Door::Invocation => self.ask_writer(&request.envelope).await?,
-            Door::Beat => End::Silence,
+            Door::Beat => Asked::nobody(),
         };
         for _ in 0..DECISIONS_MAX {
             let mut pen = self.pen().await;
@@ -178,7 +194,8 @@ impl Room {
                 return Ok(answer);
             }
             let decision = self.read(|world| {
-                let beat = Beat { offer: offer(world, &request, &proposed), ..as_beat(&request, self.now()) };
+                let beat =
+                    Beat { offer: offer(world, &request, &asked.end), ..as_beat(&request, self.now()) };
                 beat::decide(world, &beat, &mut self.ids())
             })?;
             match self.commit(&mut pen, decision.facts).await {

@@ -1,7 +1,7 @@
 //! Why a request of a world failed.
 
 use turnkeep_ledger::Fault;
-use turnkeep_ledger::log::{LoadError, RecordTooLarge};
+use turnkeep_ledger::log::{LoadError, Unrecordable};
 use turnkeep_store::Refusal;
 
 /// Why a request of a world failed.
@@ -16,9 +16,12 @@ pub(crate) enum LedgerError {
     /// The world cannot be read.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// It is more than a record can hold; nothing was written.
+    /// It cannot be recorded; nothing was written.
     #[error(transparent)]
-    TooLarge(#[from] RecordTooLarge),
+    Unrecordable(#[from] Unrecordable),
+    /// The world could not be read when the server started.
+    #[error("the world could not be read when the server started: {0}")]
+    Unreadable(LoadError),
     /// A task of ours ended early.
     #[error("the request was abandoned: {0}")]
     Abandoned(String),

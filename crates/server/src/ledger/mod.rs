@@ -7,6 +7,7 @@
 mod beats;
 mod error;
 mod in_flight;
+mod news;
 mod room;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ mod worlds;
 mod writer;
 
 pub(crate) use error::LedgerError;
+pub(crate) use news::News;
 pub(crate) use room::Room;
 pub(crate) use worlds::{Worlds, token_text};
 

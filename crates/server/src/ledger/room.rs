@@ -16,6 +16,7 @@ use turnkeep_types::{ContextId, Timestamp, TurnId};
 
 use super::error::LedgerError;
 use super::in_flight::InFlight;
+use super::news::Teller;
 use super::worlds::Keeper;
 use super::writer::Seat;
 
@@ -122,6 +123,7 @@ impl Room {
     }
 
     fn take_over(&self, facts: Vec<Fact>) {
+        let is_news = Teller::is_news(&facts);
         let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);
         for fact in facts {
             world.apply(fact);
@@ -129,6 +131,9 @@ impl Room {
         let position = world.position();
         drop(world);
         self.changed.send_replace(position);
+        if is_news {
+            self.keeper.teller.tell_of(&self.name);
+        }
     }
 
     /// Somebody else wrote to the world's contexts: reads what is there.
@@ -142,19 +147,13 @@ impl Room {
     /// Makes the world's contexts and records its beginning. Repeatable after a crash in between.
     pub(super) async fn found(&self, base: Option<TurnId>) -> Result<Place, LedgerError> {
         self.keeper.publish().await?;
-        let mut contexts: Vec<ContextId> = Vec::with_capacity(3);
-        for command in log::create_contexts(&self.name, base) {
-            match self.keeper.store.run(command).await? {
-                Outcome::Created(created) => contexts.push(created.context),
-                other => return Err(LedgerError::Abandoned(format!("a creation ended as {other:?}"))),
-            }
-        }
-        let contexts: [ContextId; 3] =
-            contexts.try_into().map_err(|_| LedgerError::Abandoned("a context is missing".to_owned()))?;
-        let mut place = Place::new(contexts);
-        if place.has_begun(self.keeper.store.store())? {
+        let [reality, audit, derived] = log::create_contexts(&self.name, base);
+        let audit = self.create(audit).await?;
+        if log::has_begun(self.keeper.store.store(), audit)? {
             return Err(Fault::new(Code::NameTaken, "world_id", "there is a world of this name").into());
         }
+        let derived = self.create(derived).await?;
+        let mut place = Place::new([self.create(reality).await?, audit, derived]);
         let beginning = self.read(|world| {
             let people = world.people.iter().cloned().map(Fact::Person);
             let fork = world.forked.clone().map(Fact::Forked);
@@ -172,6 +171,13 @@ impl Room {
         // A fork begins with its origin's past, which the caller has taken over already.
         place.skip(self.keeper.store.store())?;
         Ok(place)
+    }
+
+    async fn create(&self, command: Command) -> Result<ContextId, LedgerError> {
+        match self.keeper.store.run(command).await? {
+            Outcome::Created(created) => Ok(created.context),
+            other => Err(LedgerError::Abandoned(format!("a creation ended as {other:?}"))),
+        }
     }
 
     /// Makes the contexts of a new world, whose reality begins with `base`.

@@ -1,7 +1,9 @@
 //! Worlds over a store: what survives, what is answered again, what is refused, and what a writer may do.
 
+mod checkpoints;
 mod crowd;
 mod faults;
+mod load;
 mod making;
 mod model;
 mod writers;
@@ -41,7 +43,7 @@ fn options() -> Options {
 /// A server's worlds, without its sockets.
 struct House {
     store: Store,
-    worlds: Worlds,
+    worlds: Arc<Worlds>,
     clock: Arc<ManualClock>,
 }
 
@@ -51,8 +53,7 @@ impl House {
         let store = Store::open(Arc::new(disk), &options(), clock.clone()).unwrap();
         let handle = StoreHandle::new(store.clone(), Options::default().queue_commands_max);
         let worlds =
-            Worlds::open(handle, clock.clone(), (TaskTracker::new(), CancellationToken::new()), &seed())
-                .unwrap();
+            Worlds::open(handle, clock.clone(), (TaskTracker::new(), CancellationToken::new()), &seed());
         Self { store, worlds, clock }
     }
 
@@ -293,6 +294,76 @@ async fn p18_many_write_at_once_and_no_bundle_is_torn_or_lost() {
         assert_eq!(found, wanted);
         is_sound(&house, &room).await;
     }
+}
+
+/// One beat of a team at work: public words, whispers, dates, notes and scenes, in turns.
+async fn work(room: &Arc<Room>, beat: usize, last: &mut Option<Value>) {
+    let team = ["PLANNER", "CODER", "REVIEWER", "TESTER"];
+    let (who, to) = (team[beat % 4], team[(beat / 4 + beat + 1) % 4]);
+    let id = format!("r-{beat}");
+    if beat % 25 == 0 {
+        say(room, &id, &format!("Ship ticket T-{beat} today.")).await.unwrap();
+        return;
+    }
+    let secret = beat % 3 == 0 && who != to;
+    let text = format!("{who} moved T-{} on; {to} checks by 15:00.", beat / 25 * 25);
+    let mut brought = bundle(&id, who, if secret { std::slice::from_ref(&to) } else { &[] }, &text);
+    if beat % 10 == 1 {
+        brought["pocket_items"] = json!([{ "kind": "CALENDAR", "entry_index": 0, "title": [0, who.len()] }]);
+    }
+    if let Some(cited) = last.take().filter(|_| beat % 7 == 0) {
+        brought["capsule_notes"] =
+            json!([{ "person_id": who, "text": "Works on tickets.", "used_entry_ids": [cited] }]);
+    }
+    let answer = room.beat(&person(who), envelope(&id, ""), brought, None).await.unwrap();
+    let answer: Value = serde_json::from_slice(&answer.body).unwrap();
+    let written = &answer["bundle"]["entries"][0];
+    assert!(written["entry_id"].is_string(), "{answer}");
+    *last = (!secret).then(|| written["entry_id"].clone());
+}
+
+#[tokio::test]
+async fn p20_a_team_of_four_over_500_beats_leaves_a_sound_world() {
+    let disk = MemoryStorage::new();
+    let persons = ["PLANNER", "CODER", "REVIEWER", "TESTER"].map(|id| json!({ "person_id": id }));
+    let body = json!({ "world_id": "code", "profile": "WORKSPACE", "persons": persons });
+    let house = House::open(disk.clone());
+    let room = house.world(body).await;
+    let mut last = None;
+    for beat in 0..500 {
+        house.clock.set(Timestamp(NOW.0 + 60_000 * beat as u64));
+        work(&room, beat, &mut last).await;
+    }
+    assert_eq!(all(&room).len(), 500);
+    is_sound(&house, &room).await;
+    let report = verify::verify(&house.store, room.contexts().await.unwrap()).unwrap().unwrap();
+    assert_eq!((report.entries, report.bundles, report.answers), (500, 500, 500));
+    let seen: Vec<_> =
+        ["CODER", "GEORGE"].map(|who| texts(&room, Viewer::Reader(Name::new(who).unwrap())).len()).into();
+    assert!(seen[0] > seen[1] && seen[0] < 500, "{seen:?}");
+    drop((room, house));
+    let house = House::open(disk);
+    is_sound(&house, &house.worlds.get("code").unwrap()).await;
+}
+
+#[tokio::test]
+async fn a_repeated_request_is_answered_whatever_the_world_became() {
+    let house = House::open(MemoryStorage::new());
+    let room = house.payments().await;
+    let first = say(&room, "r-1", "Ship it.").await.unwrap().body;
+    let change = json!({ "operator_label": "test-client", "pocket_available": false });
+    let changed = room.read(|world| world.config.changed(&Node::root(&change, Code::ConfigInvalid)).unwrap());
+    room.record(vec![turnkeep_ledger::fact::Fact::Config(Box::new(changed))]).await.unwrap();
+    let mut again = envelope("r-1", "Ship it.");
+    again["declared_overrides"] = Value::Null;
+    again["since_version_9"] = json!({ "mood": 7 });
+    let again = room.invoke(&Principal::Owner, again).await.unwrap();
+    assert_eq!((again.replayed, again.body), (true, first));
+    assert_eq!(code(say(&room, "r-2", "More.").await.unwrap_err()), Code::InvokerForbidden);
+    // What is wrong in itself is refused before the id is looked at.
+    let mut bad = envelope("r-1", "Ship it.");
+    bad["ui"] = json!({ "stream_cursor": "x" });
+    assert_eq!(code(room.invoke(&Principal::Owner, bad).await.unwrap_err()), Code::BadCursor);
 }
 
 #[tokio::test]

@@ -1,4 +1,8 @@
 //! All worlds: found in the store at start, made and forked while it runs.
+//!
+//! A world that cannot be read is kept by its name with the reason: its routes say so, its name stays
+//! taken, and the others work. The search index of a world with many entries is kept in a checkpoint,
+//! written at the start after a long tail and when the server stops; without it the start only takes longer.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -7,15 +11,18 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use turnkeep_ledger::as_of::Point;
+use turnkeep_ledger::checkpoint::{self, Checkpoint};
 use turnkeep_ledger::config::{Person, Profile};
 use turnkeep_ledger::fact::{Fact, Fork};
 use turnkeep_ledger::ids::{Ids, Name, TokenId};
-use turnkeep_ledger::log::{self, Place};
+use turnkeep_ledger::log::{self, LoadError, Place};
 use turnkeep_ledger::time::WorldTime;
 use turnkeep_ledger::{Code, Config, Fault, Principal, World};
+use turnkeep_store::Store;
 use turnkeep_types::{Clock, ContextId, Timestamp, TurnId};
 
 use super::error::LedgerError;
+use super::news::{News, Teller};
 use super::room::Room;
 use crate::handle::StoreHandle;
 
@@ -31,6 +38,7 @@ pub(super) struct Keeper {
     published: OnceCell<()>,
     ids: Mutex<Ids>,
     contexts: RwLock<HashMap<ContextId, Name>>,
+    pub(super) teller: Teller,
 }
 
 impl Keeper {
@@ -59,12 +67,19 @@ impl Keeper {
     }
 }
 
+/// Where checkpoints are, in the data directory.
+const CHECKPOINTS: &str = "worlds";
+/// Entries that are indexed again at a start rather than kept in a checkpoint.
+const TAIL_ENTRIES_MAX: u32 = 4096;
+
 /// All worlds of the server.
-#[derive(Clone)]
 pub(crate) struct Worlds {
-    rooms: Arc<RwLock<BTreeMap<Name, Arc<Room>>>>,
+    rooms: RwLock<BTreeMap<Name, Arc<Room>>>,
+    unreadable: BTreeMap<Name, LoadError>,
+    /// How many entries the checkpoint of a world has.
+    kept: Mutex<BTreeMap<Name, u32>>,
     /// One world is made at a time.
-    making: Arc<tokio::sync::Mutex<()>>,
+    making: tokio::sync::Mutex<()>,
     keeper: Arc<Keeper>,
 }
 
@@ -75,7 +90,7 @@ impl Worlds {
         clock: Arc<dyn Clock>,
         (tasks, stopping): (TaskTracker, CancellationToken),
         seed: &[u8; 32],
-    ) -> Result<Self, LedgerError> {
+    ) -> Arc<Self> {
         let ids = Mutex::new(Ids::from_seed(seed));
         let keeper = Keeper {
             store,
@@ -85,20 +100,60 @@ impl Worlds {
             published: OnceCell::new(),
             ids,
             contexts: RwLock::default(),
+            teller: Teller::default(),
         };
-        let worlds = Self { rooms: Arc::default(), making: Arc::default(), keeper: Arc::new(keeper) };
-        for (_, contexts) in log::find_worlds(worlds.keeper.store.store()) {
-            if let Some((world, place)) = log::load(worlds.keeper.store.store(), contexts)? {
-                worlds.add(world, Some(place));
+        let mut worlds = Self {
+            rooms: RwLock::default(),
+            unreadable: BTreeMap::new(),
+            kept: Mutex::default(),
+            making: tokio::sync::Mutex::default(),
+            keeper: Arc::new(keeper),
+        };
+        for (name, contexts) in log::find_worlds(worlds.keeper.store.store()) {
+            if let Err(error) = worlds.load(&name, contexts) {
+                tracing::error!(world = %name, %error, "the world cannot be read; the others are served");
+                contexts.into_iter().for_each(|context| worlds.keeper.own(context, &name));
+                worlds.unreadable.insert(name, error);
             }
         }
-        if worlds.get(DEFAULT).is_none()
+        if let Ok(None) = worlds.find(DEFAULT)
             && let Some(name) = Name::new(DEFAULT)
         {
             let start = WorldTime::at(worlds.keeper.clock.now());
             worlds.add(World::new(Config::new(name, Profile::Narrative, start)), None);
         }
-        Ok(worlds)
+        worlds.keep();
+        Arc::new(worlds)
+    }
+
+    fn load(&self, name: &Name, contexts: [ContextId; 3]) -> Result<(), LoadError> {
+        let store = self.keeper.store.store();
+        let checkpoint = read_checkpoint(store, name);
+        let kept = checkpoint.as_ref().map_or(0, Checkpoint::len);
+        let Some((world, place)) = checkpoint::load(store, contexts, checkpoint)? else { return Ok(()) };
+        // A checkpoint of more entries than there are was not used.
+        let kept = if kept <= world.position() { kept } else { 0 };
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone(), kept);
+        self.add(world, Some(place));
+        Ok(())
+    }
+
+    /// Writes the checkpoints of worlds whose tail is long. What cannot be written is read from the log.
+    pub(crate) fn keep(&self) {
+        let store = self.keeper.store.store();
+        for room in self.list() {
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let kept = kept.entry(room.name().clone()).or_default();
+            let position = room.read(World::position);
+            if position.saturating_sub(*kept) < TAIL_ENTRIES_MAX {
+                continue;
+            }
+            let Some(bytes) = room.read(|world| checkpoint::encode(world, store.id())) else { continue };
+            match write_checkpoint(store, room.name(), &bytes) {
+                Ok(()) => *kept = position,
+                Err(error) => tracing::warn!(world = %room.name(), %error, "no checkpoint was written"),
+            }
+        }
     }
 
     fn add(&self, world: World, place: Option<Place>) -> Arc<Room> {
@@ -117,9 +172,22 @@ impl Worlds {
         self.rooms.read().unwrap_or_else(PoisonError::into_inner).get(world).cloned()
     }
 
-    /// Every world, by name.
+    /// The world of this name, if there is one; an error if it is there and cannot be read.
+    pub(crate) fn find(&self, world: &str) -> Result<Option<Arc<Room>>, LedgerError> {
+        match self.unreadable.get(world) {
+            Some(error) => Err(LedgerError::Unreadable(error.clone())),
+            None => Ok(self.get(world)),
+        }
+    }
+
+    /// Every world that can be read, by name.
     pub(crate) fn list(&self) -> Vec<Arc<Room>> {
         self.rooms.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// Word of every world that changes from now on.
+    pub(crate) fn news(&self) -> News {
+        self.keeper.teller.listen()
     }
 
     /// The server's clock.
@@ -156,7 +224,7 @@ impl Worlds {
 
     /// Makes a world.
     pub(crate) async fn create(
-        &self,
+        self: &Arc<Self>,
         config: Config,
         persons: Vec<Person>,
     ) -> Result<Arc<Room>, LedgerError> {
@@ -169,7 +237,7 @@ impl Worlds {
 
     /// Makes a world that shares the past of another, up to the last beat that a point covers.
     pub(crate) async fn fork(
-        &self,
+        self: &Arc<Self>,
         origin: &Room,
         world: Name,
         point: Option<&Point>,
@@ -192,15 +260,15 @@ impl Worlds {
     }
 
     /// Makes a world even if whoever asked for it goes away.
-    async fn make(&self, world: World, base: Option<TurnId>) -> Result<Arc<Room>, LedgerError> {
-        let worlds = self.clone();
+    async fn make(self: &Arc<Self>, world: World, base: Option<TurnId>) -> Result<Arc<Room>, LedgerError> {
+        let worlds = Arc::clone(self);
         self.keeper.finish(async move { worlds.make_to_the_end(world, base).await }).await?
     }
 
     async fn make_to_the_end(&self, world: World, base: Option<TurnId>) -> Result<Arc<Room>, LedgerError> {
         let _one = self.making.lock().await;
         let name = world.config.world.clone();
-        if self.get(name.as_str()).is_some() {
+        if !matches!(self.find(name.as_str()), Ok(None)) {
             return Err(Fault::new(Code::NameTaken, "world_id", "there is a world of this name").into());
         }
         let room = Room::new(world, None, Arc::clone(&self.keeper));
@@ -210,6 +278,7 @@ impl Worlds {
             self.keeper.own(context, &name);
         }
         self.rooms.write().unwrap_or_else(PoisonError::into_inner).insert(name, Arc::clone(&room));
+        self.keeper.teller.tell_of(room.name());
         Ok(room)
     }
 }
@@ -224,6 +293,30 @@ impl Keeper {
     fn owner_of(&self, context: ContextId) -> Option<Name> {
         self.contexts.read().unwrap_or_else(PoisonError::into_inner).get(&context).cloned()
     }
+}
+
+pub(super) fn checkpoint_name(world: &Name) -> String {
+    format!("{CHECKPOINTS}/{world}.ckpt")
+}
+
+/// The checkpoint of a world, if there is one that is whole and its own.
+pub(super) fn read_checkpoint(store: &Store, world: &Name) -> Option<Checkpoint> {
+    let file = store.storage().open(&checkpoint_name(world)).ok()?;
+    let bytes = file.read(0..file.len()).ok()?;
+    let checkpoint = Checkpoint::decode(&bytes, world.as_str(), store.id());
+    if checkpoint.is_none() {
+        tracing::info!(%world, "its checkpoint is not used: it is read from the log alone");
+    }
+    checkpoint
+}
+
+/// Writes beside the name, then renames: a crash leaves the old one or the new one.
+fn write_checkpoint(store: &Store, world: &Name, bytes: &[u8]) -> std::io::Result<()> {
+    let (name, beside) = (checkpoint_name(world), format!("{CHECKPOINTS}/{world}.new"));
+    let file = store.storage().create(&beside, 0)?;
+    file.write_at(0, bytes)?;
+    file.sync()?;
+    store.storage().rename(&beside, &name)
 }
 
 /// The facts of a world's reality up to the last beat that a point covers, and the turn of that beat.

@@ -3,7 +3,11 @@
 //! One long-lived process per world; its life is the epoch. It reads and writes JSON lines. Whatever it does,
 //! it ends with a proposal, with silence or as a failure, within its time; a failure ends the process and adds
 //! nothing. Ledger text reaches it as data in fields. Whoever holds the lease asks; others wait in order.
+//!
+//! Beside it, in its process group, a guard waits at a pipe that only this server holds open. When that closes,
+//! because the writer's time is over or because the server is gone, however it went, the guard ends the group.
 
+use std::io::PipeWriter;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,11 +15,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
-use tokio::sync::{Mutex, MutexGuard, Semaphore};
-use turnkeep_ledger::config::{Config, Writer};
+use tokio::sync::{Mutex, MutexGuard, Semaphore, SemaphorePermit};
+use turnkeep_ledger::config::Writer;
 use turnkeep_ledger::envelope::Envelope;
 use turnkeep_ledger::epoch::{Beginning, Due, Life, Why};
 use turnkeep_ledger::fact::{AuditLine, Fact};
+use turnkeep_ledger::ids::Name;
 use turnkeep_ledger::json;
 use turnkeep_ledger::tools::{self, Caller, EpochAnchor, Eyes, Loop};
 use turnkeep_ledger::{Code, Fault, Grant, Viewer, World};
@@ -32,6 +37,13 @@ const LINE_BYTES_MAX: u64 = 64 << 20;
 /// A question that is recorded whole; none that a tool takes is longer.
 const REQUEST_SHOWN_BYTES_MAX: usize = 64 << 10;
 
+/// Starts a guard that ends its process group when the pipe given as standard error closes, then becomes the
+/// writer. The guard keeps none of the writer's own pipes, and is no child of the writer's.
+const GUARDED: &str = r#"exec 3<&2 2>/dev/null
+( { read -r end <&3; kill -s KILL 0; } </dev/null >/dev/null & )
+exec 3<&-
+exec sh -c "$0""#;
+
 /// The seat of a world's writer.
 pub(super) struct Seat {
     process: Mutex<Option<Process>>,
@@ -45,25 +57,61 @@ impl Default for Seat {
     }
 }
 
+/// What a writer is started for: a program, and in whose names it may write. What one was told as one person
+/// is never another's, so a writer with another charge is another process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Charge {
+    line: String,
+    persons: Option<Vec<Name>>,
+}
+
+impl Charge {
+    /// The charge of a world's writer, if it has one that is to be asked now.
+    fn of(world: &World) -> Option<Self> {
+        match &world.config.writer {
+            Writer::Command(line) if !world.clock.paused => {
+                Some(Self { line: line.clone(), persons: world.config.writer_persons.clone() })
+            }
+            Writer::Command(_) | Writer::Silence => None,
+        }
+    }
+
+    /// A writer of one person looks with that person's eyes; one of several with those of the public.
+    fn viewer(&self) -> Viewer {
+        match self.persons.as_deref() {
+            Some([one]) if one.may_be_a_person() => Viewer::Reader(one.clone()),
+            Some(_) | None => Viewer::Public,
+        }
+    }
+
+    fn grant(&self) -> Grant {
+        self.persons.clone().map_or(Grant::Everyone, Grant::These)
+    }
+}
+
 /// A running writer.
 struct Process {
-    line: String,
+    charge: Charge,
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     life: Life,
+    /// Closes when the process is dropped or the server ends; then the guard ends all that was started.
+    _lifeline: PipeWriter,
 }
 
-/// The program is ended together with whatever it started.
-impl Drop for Process {
-    fn drop(&mut self) {
-        let group =
-            self.child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(rustix::process::Pid::from_raw);
-        if let Some(group) = group
-            && let Err(error) = rustix::process::kill_process_group(group, rustix::process::Signal::KILL)
-        {
-            tracing::debug!(%error, "the writer's processes were gone already");
-        }
+/// What came of asking a writer, and the lease: until it is dropped nobody else asks, so that whoever is next
+/// finds what this one wrote.
+pub(super) struct Asked<'a> {
+    /// How its turn ended.
+    pub(super) end: End,
+    _lease: Option<(SemaphorePermit<'a>, MutexGuard<'a, Option<Process>>)>,
+}
+
+impl Asked<'_> {
+    /// Nobody was asked.
+    pub(super) fn nobody() -> Self {
+        Self { end: End::Silence, _lease: None }
     }
 }
 
@@ -108,20 +156,18 @@ impl Failure {
 
 impl Room {
     /// Asks the world's writer. A writer that fails adds nothing; only storage faults are errors.
-    pub(super) async fn ask_writer(&self, envelope: &Envelope) -> Result<End, LedgerError> {
-        let (writer, paused) = self.read(|world| (world.config.writer.clone(), world.clock.paused));
-        let (Writer::Command(line), false) = (writer, paused) else { return Ok(End::Silence) };
-        let _place = self.seat.places.try_acquire().map_err(|_| too_many())?;
+    pub(super) async fn ask_writer(&self, envelope: &Envelope) -> Result<Asked<'_>, LedgerError> {
+        if self.read(Charge::of).is_none() {
+            return Ok(Asked::nobody());
+        }
+        let place = self.seat.places.try_acquire().map_err(|_| too_many())?;
         let mut process = self.seat.process.lock().await;
-        let seconds = self.read(|world| world.config.limits.writer_seconds);
-        let mut tools = Tools::new(self, envelope);
-        let talk = self.talk(&mut process, &line, envelope, &mut tools);
-        let end = tokio::select! {
-            end = tokio::time::timeout(Duration::from_secs(seconds), talk) => match end {
-                Ok(end) => end?,
-                Err(_) => Err(Failure::TimeOut(seconds)),
-            },
-            () = self.keeper.stopping.cancelled() => Err(Failure::Stopping),
+        // It may have changed while others were asked.
+        let Some(charge) = self.read(Charge::of) else { return Ok(Asked::nobody()) };
+        let mut tools = Tools::new(self, envelope, charge);
+        let end = match self.begin(&mut process, envelope, &tools.charge).await? {
+            Ok(due) => self.talk(&mut process, &due, envelope, &mut tools).await,
+            Err(failure) => Err(failure),
         };
         let mut lines = tools.lines;
         let end = end.unwrap_or_else(|failure| {
@@ -134,49 +180,53 @@ impl Room {
         if !lines.is_empty() {
             self.commit(&mut self.pen().await, lines).await?;
         }
-        Ok(end)
+        Ok(Asked { end, _lease: Some((place, process)) })
     }
 
+    /// Tells the beat and hears the writer out, within its time and while the server goes on.
     async fn talk(
         &self,
         seat: &mut MutexGuard<'_, Option<Process>>,
-        line: &str,
+        due: &Due,
         envelope: &Envelope,
         tools: &mut Tools<'_>,
-    ) -> Result<Result<End, Failure>, LedgerError> {
-        let begun = match self.begin(seat, line, envelope).await? {
-            Ok(begun) => begun,
-            Err(failure) => return Ok(Err(failure)),
-        };
-        let Some(process) = seat.as_mut() else { return Ok(Err(Failure::Ended)) };
-        let message = self.read(|world| beat_message(world, envelope, &begun));
-        Ok(process.converse(message, tools).await)
+    ) -> Result<End, Failure> {
+        let process = seat.as_mut().ok_or(Failure::Ended)?;
+        let message = self.read(|world| beat_message(world, envelope, &tools.charge, due));
+        let seconds = self.read(|world| world.config.limits.writer_seconds);
+        let talk = process.converse(message, tools);
+        tokio::select! {
+            end = tokio::time::timeout(Duration::from_secs(seconds), talk) => {
+                end.unwrap_or(Err(Failure::TimeOut(seconds)))
+            }
+            () = self.keeper.stopping.cancelled() => Err(Failure::Stopping),
+        }
     }
 
-    /// Brings the writer to the boundary of a beat: running, and told what it must know.
+    /// Brings the writer to the boundary of a beat: running, and what it must know recorded. No time-out ends
+    /// this: what is on its way to the log must be taken over.
     async fn begin(
         &self,
         seat: &mut MutexGuard<'_, Option<Process>>,
-        line: &str,
         envelope: &Envelope,
+        charge: &Charge,
     ) -> Result<Result<Due, Failure>, LedgerError> {
         let serves = match seat.as_mut() {
-            Some(process) => process.serves(line).await,
+            Some(process) => process.serves(charge).await,
             None => false,
         };
         if !serves {
-            **seat = match Process::start(line) {
+            **seat = match Process::start(charge) {
                 Ok(process) => Some(process),
                 Err(failure) => return Ok(Err(failure)),
             };
         }
         let Some(process) = seat.as_mut() else { return Ok(Err(Failure::Ended)) };
-        let due = self
-            .read(|world| process.life.due(&world.view(writer_viewer(&world.config)), &envelope.request_id));
+        let due = self.read(|world| process.life.due(&world.view(charge.viewer()), &envelope.request_id));
         if let Due::New(beginning) = &due {
             self.record_epoch(envelope, beginning).await?;
             if beginning.why == Why::Full {
-                *process = match Process::start(line) {
+                *process = match Process::start(charge) {
                     Ok(process) => process,
                     Err(failure) => return Ok(Err(failure)),
                 };
@@ -215,14 +265,6 @@ fn too_many() -> Fault {
     )
 }
 
-/// A writer of one person looks with that person's eyes; one of several with those of the public.
-fn writer_viewer(config: &Config) -> Viewer {
-    match config.writer_persons.as_deref() {
-        Some([one]) if one.may_be_a_person() => Viewer::Reader(one.clone()),
-        Some(_) | None => Viewer::Public,
-    }
-}
-
 /// A question as its line of audit shows it; of one that no tool takes, only its size.
 fn shown(request: &Value) -> Value {
     match request.to_string().len() {
@@ -231,8 +273,8 @@ fn shown(request: &Value) -> Value {
     }
 }
 
-fn beat_message(world: &World, envelope: &Envelope, due: &Due) -> Value {
-    let persons = world.config.writer_persons.as_ref();
+fn beat_message(world: &World, envelope: &Envelope, charge: &Charge, due: &Due) -> Value {
+    let persons = charge.persons.as_ref();
     let persons = persons.map(|names| names.iter().map(ToString::to_string).collect::<Vec<_>>());
     let mut message = json!({
         "type": "beat",
@@ -242,7 +284,7 @@ fn beat_message(world: &World, envelope: &Envelope, due: &Due) -> Value {
         "operator_text": envelope.input_text,
         "actor": ACTOR,
         "may_author": persons,
-        "view": writer_viewer(&world.config).as_str(),
+        "view": charge.viewer().as_str(),
     });
     let mut add =
         |key: &str, value: Value| message.as_object_mut().map(|fields| fields.insert(key.to_owned(), value));
@@ -263,6 +305,7 @@ fn beat_message(world: &World, envelope: &Envelope, due: &Due) -> Value {
 struct Tools<'a> {
     room: &'a Room,
     envelope: &'a Envelope,
+    charge: Charge,
     position: u32,
     asked: Loop,
     /// It was told to finish: what it says now adds nothing.
@@ -271,10 +314,10 @@ struct Tools<'a> {
 }
 
 impl<'a> Tools<'a> {
-    fn new(room: &'a Room, envelope: &'a Envelope) -> Self {
+    fn new(room: &'a Room, envelope: &'a Envelope, charge: Charge) -> Self {
         let asked = Loop::new(Arc::clone(&envelope.request_id));
         let position = room.read(World::position);
-        Self { room, envelope, position, asked, exhausted: false, lines: Vec::new() }
+        Self { room, envelope, charge, position, asked, exhausted: false, lines: Vec::new() }
     }
 
     /// Takes a proposal. One for another request is an answer to an earlier beat.
@@ -290,10 +333,9 @@ impl<'a> Tools<'a> {
     /// Answers a question; the ledger is as it was when the beat began.
     fn answer(&mut self, request: &Value) -> String {
         let position = self.position;
+        let caller = Caller { identity: ACTOR.to_owned(), eyes: Eyes::Attached(self.charge.grant()) };
+        let viewer = self.charge.viewer();
         let answered = self.room.read(|world| {
-            let grant = Grant::of_attached(&world.config);
-            let caller = Caller { identity: ACTOR.to_owned(), eyes: Eyes::Attached(grant) };
-            let viewer = writer_viewer(&world.config);
             let epoch = world.epoch().map(|epoch| EpochAnchor { viewer: &viewer, pack: &epoch.anchor });
             self.asked.call(request, |request| tools::answer(world, position, &caller, request, epoch))
         });
@@ -316,26 +358,28 @@ impl<'a> Tools<'a> {
 }
 
 impl Process {
-    fn start(line: &str) -> Result<Self, Failure> {
+    fn start(charge: &Charge) -> Result<Self, Failure> {
+        let (held, lifeline) = std::io::pipe().map_err(Failure::Start)?;
         let mut command = Command::new("sh");
-        command.args(["-c", line]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.args(["-c", GUARDED, &charge.line]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(held);
         let mut child = command.process_group(0).kill_on_drop(true).spawn().map_err(Failure::Start)?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(Failure::Ended);
         };
         Ok(Self {
-            line: line.to_owned(),
+            charge: charge.clone(),
             child,
             input,
             output: BufReader::new(output),
             life: Life::default(),
+            _lifeline: lifeline,
         })
     }
 
-    /// Whether this process runs, is the one that the configuration names, and has nothing left to say:
-    /// words that nobody asked for would be taken for the answer to the next beat.
-    async fn serves(&mut self, line: &str) -> bool {
-        let runs = self.line == line && matches!(self.child.try_wait(), Ok(None));
+    /// Whether this process runs, was started for this, and has nothing left to say: words that nobody asked
+    /// for would be taken for the answer to the next beat.
+    async fn serves(&mut self, charge: &Charge) -> bool {
+        let runs = self.charge == *charge && matches!(self.child.try_wait(), Ok(None));
         runs && tokio::time::timeout(Duration::ZERO, self.output.fill_buf()).await.is_err()
     }
 

@@ -39,9 +39,32 @@ pub(super) async fn run(shared: &Arc<Shared>, caller: &Caller, params: &Value) -
         Ok(value) => result(&value, false),
         Err(error) => {
             error.log();
+            let error = about_arguments(error, tool.name);
             result(&json!({ "error": error.body() }), true)
         }
     })
+}
+
+/// Where a fault of a shape that the server built is in the arguments that it was built from.
+const ARGUMENTS: &[(&str, &str)] = &[
+    ("tool.constraints.time_window.", ""),
+    ("tool.constraints.", ""),
+    ("entries[0].visibility.", ""),
+    ("entries[0].", ""),
+];
+
+/// The error with its path in the arguments, which are all that the caller knows.
+fn about_arguments(mut error: ApiError, tool: &str) -> ApiError {
+    let Some(path) = error.details.get("path").and_then(Value::as_str).map(str::to_owned) else {
+        return error;
+    };
+    let query = if tool == "ledger_get" { "ids" } else { "query" };
+    let mapped = [("tool.query_text", query)].into_iter().chain(ARGUMENTS.iter().copied());
+    let found = mapped.into_iter().find_map(|(prefix, name)| Some((path.strip_prefix(prefix)?, name)));
+    let Some((rest, name)) = found else { return error };
+    let argument = format!("{name}{rest}");
+    error.message = error.message.replacen(&path, &argument, 1);
+    error.with("path", argument)
 }
 
 fn result(value: &Value, failed: bool) -> Value {
@@ -80,7 +103,7 @@ fn asker(shared: &Shared, caller: &Caller, arguments: &Arguments<'_>) -> Result<
         }
         Caller::Owner => {
             let world = arguments.optional_text("world")?.unwrap_or(DEFAULT_WORLD);
-            let room = shared.worlds.get(world).ok_or_else(|| no_world(world))?;
+            let room = shared.worlds.find(world)?.ok_or_else(|| no_world(world))?;
             Ok(Asker { room, who: Principal::Owner, token: None })
         }
     }
@@ -190,10 +213,12 @@ fn bundle(request: &str, person: &Name, arguments: &Arguments<'_>) -> Result<Val
     }))
 }
 
-/// A rejection in the words of an error: its reason begins with the code.
+/// A rejection in the words of an error: its reason is the code and the path.
 fn rejected(body: &Value) -> ApiError {
     let reason = body.pointer("/bundle/rejection/reason").and_then(Value::as_str).unwrap_or_default();
-    let word = reason.split(':').next().unwrap_or_default();
+    let (word, path) = reason.split_once(": ").unwrap_or((reason, ""));
     let code = Code::ALL.iter().find(|code| code.word() == word).copied().unwrap_or(Code::Shape);
-    ApiError::new(ErrorCode::Unprocessable, format!("the entry was refused: {reason}")).word(code)
+    let error =
+        ApiError::new(ErrorCode::Unprocessable, format!("the entry was refused: {reason}")).word(code);
+    error.with("path", path)
 }

@@ -210,6 +210,9 @@ impl Tcp {
         let req_id = ticket.req_id;
         match self.store().has_blob(hash) {
             None => settle(ticket, Err(ReadError::UnknownBlob(hash).into())),
+            Some(raw_len) if self.shared.may_be_a_record(hash, raw_len) => {
+                Step::Await(Box::pin(Arc::clone(self).blob_of_worlds(ticket, hash, raw_len)))
+            }
             Some(raw_len) if (raw_len as usize) < LARGE_FROM_BYTES => {
                 encoded(ticket, encode_whole_blob(self.store(), hash, req_id))
             }
@@ -219,6 +222,18 @@ impl Tcp {
                 self.read_large(ticket, raw_len as usize, encode)
             }
         }
+    }
+
+    /// A blob that may be a world's record: if it is, reading it leaves a line there.
+    async fn blob_of_worlds(self: Arc<Self>, mut ticket: Ticket, hash: BlobHash, len: u32) -> (Ticket, Owed) {
+        let made = async {
+            self.shared.note_blob_read(hash).await?;
+            ticket.room = Some(self.shared.memory.take(len as usize).await?);
+            let (tcp, req_id) = (Arc::clone(&self), ticket.req_id);
+            self.shared.blocking(move || Ok(encode_whole_blob(tcp.store(), hash, req_id)?)).await
+        };
+        let settled = made.await.map_or_else(Settled::Failure, Settled::Encoded);
+        (ticket, Owed::Settled(settled))
     }
 
     /// Takes room for an answer and makes it on another thread.

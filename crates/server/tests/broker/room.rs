@@ -46,6 +46,26 @@ async fn a_wrapper_that_was_busy_gets_everything_when_it_reads_again() {
 }
 
 #[tokio::test]
+async fn what_waits_for_all_wrappers_together_is_bounded_and_small_pastes_go_on() {
+    let harness = Harness::with(Outlets::default(), |config| config.settings.memory_bytes_max = 64 << 20);
+    let content = vec![b'v'; 3 << 20];
+    let (_first, mut client) = harness.captured("s", &content).await;
+    let _second = harness.wrapper("t").await;
+    let mut waiting = 0;
+    for session in ["s", "t"] {
+        while waiting < 16 && client.paste(session).await.is_ok() {
+            waiting += 1;
+        }
+    }
+    assert!((5..=6).contains(&waiting), "{waiting} pastes of 3 MiB wait in a quarter of 64 MiB");
+    let mut small = harness.wrapper("small").await;
+    small.complete("small", b"few").await.unwrap();
+    client.ask(Request::Capture { session: "small".to_owned() }).await.unwrap();
+    assert_eq!(client.paste("small").await, Ok(Reply::Done));
+    assert_eq!(small.next_injected().await, &b"few"[..]);
+}
+
+#[tokio::test]
 async fn a_client_that_does_not_read_is_closed_and_stops_nobody() {
     let harness = Harness::with(Outlets::default(), |config| {
         config.timeouts.write = Duration::from_millis(50);

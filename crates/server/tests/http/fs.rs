@@ -7,7 +7,7 @@ use turnkeep_types::BlobHash;
 use crate::client::Server;
 
 /// A tree of (name, kind, mode, bytes).
-fn tree(entries: &[(&str, u64, u64, &[u8])]) -> Vec<u8> {
+pub(crate) fn tree(entries: &[(&str, u64, u64, &[u8])]) -> Vec<u8> {
     let mut out = Vec::new();
     write_array_len(&mut out, u32::try_from(entries.len()).unwrap()).unwrap();
     for (name, kind, mode, bytes) in entries {

@@ -16,9 +16,16 @@ async fn locked() -> Server {
 async fn everything_but_health_needs_the_token() {
     let server = locked().await;
     assert_eq!(server.get("/healthz").send().await.status, 200);
-    for path in
-        ["/v1/contexts", "/v1/stats", "/metrics", "/openapi.json", "/v1/export", "/v1/events", "/nowhere"]
-    {
+    for path in [
+        "/v1/contexts",
+        "/v1/stats",
+        "/metrics",
+        "/openapi.json",
+        "/v1/export",
+        "/v1/events",
+        "/ws?session=any",
+        "/nowhere",
+    ] {
         let reply = server.get(path).send().await;
         reply.error(401, "Unauthorized");
         assert_eq!(reply.header("www-authenticate"), Some("Bearer"));
@@ -35,6 +42,9 @@ async fn everything_but_health_needs_the_token() {
         let reply = server.get("/v1/contexts").header("authorization", &value).send().await;
         assert_eq!(reply.status, 200, "{value}");
     }
+    // Without a broker in this server there is no terminal to show, whoever asks.
+    let reply = server.get("/ws?session=any").header("authorization", "Bearer s3cret").send().await;
+    reply.error(404, "NotFound");
     assert_eq!(server.store.stats().contexts, 0);
     server.stop().await;
 }

@@ -10,6 +10,7 @@
 mod delivery;
 mod effect;
 mod message;
+mod numbers;
 mod ring;
 mod session;
 mod settings;

@@ -9,6 +9,7 @@ use turnkeep_types::broker::{
 };
 
 use super::effect::ConnId;
+use super::numbers::Numbers;
 use super::ring::{Label, Ring};
 
 /// A registered session, or one that has gone and lingers.
@@ -18,8 +19,8 @@ pub(super) struct Session {
     /// The wrapper's connection; none when the session has gone.
     pub(super) owner: Option<ConnId>,
     pub(super) ring: Ring,
-    /// The last sequence number that was given; never goes back, not even over a new registration.
-    pub(super) last_seq: u64,
+    /// The sequence numbers that were given; they never go back, not even over a new registration.
+    pub(super) numbers: Numbers,
     /// Since when the state is what it is, or the session is gone.
     pub(super) since: Timestamp,
     /// Whether the wrapper was told to let others watch.
@@ -41,7 +42,7 @@ impl Session {
             label: Arc::new(Label { session: id, name: None, preset: None }),
             owner: None,
             ring: Ring::default(),
-            last_seq: 0,
+            numbers: Numbers::default(),
             since: now,
             shared: false,
             bracketed: false,

@@ -10,6 +10,7 @@ use turnkeep_types::broker::{
 
 use super::effect::ConnId;
 use super::message::Completed;
+use super::numbers::Number;
 use super::ring::{KeptTurn, Ring};
 use super::session::{Session, check_names};
 use super::settings::Settings;
@@ -149,14 +150,14 @@ impl Table {
         check_names([("text_source", turn.body.text_source())])?;
         let ring_turns_max = self.settings.ring_turns_max;
         let session = self.own(conn, &turn.session)?;
-        let next = session.last_seq.checked_add(1);
-        let seq = turn.seq.or(next).filter(|seq| *seq > 0);
-        let seq = seq.ok_or_else(|| Refusal::new(Reason::BadField, "`seq` counts from 1"))?;
+        let (seq, is_known) = match session.numbers.give(turn.seq)? {
+            Number::New(seq) => (seq, false),
+            Number::Known(seq) => (seq, true),
+        };
         let turn_id = format!("{}:{seq}", session.label.session);
-        if seq <= session.last_seq {
+        if is_known {
             return Ok(Reply::Kept { turn_id });
         }
-        session.last_seq = seq;
         let timestamp = turn.timestamp.unwrap_or(now);
         let info = TurnInfo { turn_id: turn_id.clone(), timestamp, ..TurnInfo::default() };
         let kept = KeptTurn::new(info, seq, Arc::clone(&session.label), turn.body);

@@ -2,8 +2,9 @@
 //!
 //! The echo is the head: what the tty or the line editor prints of the submitted input, up to and
 //! including the line feed that ends it. The same words later on stay. `^C` that answers an interrupt
-//! is echo too, and so is a line that the tty echoed while it was typed ahead. The head of the bytes is
-//! kept up to [`CONTENT_BYTES_MAX`], and the rest is only counted.
+//! is echo too, and so is a line that was typed in mid-turn, where it stands right behind the place at
+//! which it was typed. The head of the bytes is kept up to [`CONTENT_BYTES_MAX`], and the rest is only
+//! counted.
 
 use super::render::render;
 use super::sequence::strip;
@@ -15,7 +16,7 @@ pub(super) const CONTENT_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// How far behind the place where something was typed its echo is looked for.
 const ECHO_WINDOW_BYTES: usize = 4096;
 
-/// How long a line that is typed ahead may be to be looked for.
+/// How long a line that is typed in mid-turn may be to be looked for.
 const ECHO_BYTES_MAX: usize = 1024;
 
 /// How many echoes inside of a turn are removed.
@@ -32,11 +33,23 @@ enum Head {
     Done(usize),
 }
 
-/// Something that the tty echoes behind this place.
+/// Something that is echoed behind this place.
 #[derive(Debug)]
 struct Echo {
     behind: usize,
     bytes: Vec<u8>,
+    what: Heard,
+}
+
+/// What is echoed in mid-turn, and by whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// `^C`, by the tty: at once, or behind what was on its way, and then the line ends.
+    Interrupt,
+    /// A line, by the tty: at once, or behind what was on its way, where a line begins.
+    Ahead,
+    /// A line, by the program that asked for it: at once.
+    Inside,
 }
 
 /// How a turn's input is echoed.
@@ -102,6 +115,12 @@ impl Capture {
         self.bytes.len()
     }
 
+    /// The offset of the output at which content begins, as far as that is known.
+    pub(super) fn begins_at(&self) -> u64 {
+        let Head::Done(start) = self.head else { return self.begin };
+        self.begin.saturating_add(start as u64)
+    }
+
     /// Whether the echo is not over yet.
     pub(super) fn in_head(&self) -> bool {
         matches!(self.head, Head::Open(_))
@@ -165,20 +184,27 @@ impl Capture {
 
     /// The user interrupted: the `^C` that follows is echo.
     pub(super) fn interrupted(&mut self, at: u64) {
-        self.echoed(at, b"^C");
+        self.echoed(at, b"^C".to_vec(), Heard::Interrupt);
     }
 
-    /// A line was typed ahead: the tty echoes it now.
-    pub(super) fn typed_ahead(&mut self, at: u64, line: &[u8]) {
+    /// A line was typed in mid-turn, from this offset of the output on.
+    pub(super) fn typed(&mut self, at: u64, line: &[u8], what: Heard) {
         if line.len() <= ECHO_BYTES_MAX {
-            self.echoed(at, &[line, b"\r\n"].concat());
+            self.echoed(at, [line, b"\r\n"].concat(), what);
         }
     }
 
-    fn echoed(&mut self, at: u64, bytes: &[u8]) {
+    fn echoed(&mut self, at: u64, bytes: Vec<u8>, what: Heard) {
         if self.echoes.len() < ECHOES_MAX {
-            self.echoes.push(Echo { behind: self.place(at), bytes: bytes.to_vec() });
+            self.echoes.push(Echo { behind: self.place(at), bytes, what });
         }
+    }
+
+    /// Begins a turn of which these bytes came already, up to an offset of the output.
+    pub(super) fn begin_with(&mut self, at: u64, bytes: Vec<u8>) {
+        *self = Self::new();
+        self.begin = at - bytes.len() as u64;
+        self.bytes = bytes;
     }
 
     /// The content up to an offset of the output, and whether it is only the head.
@@ -200,21 +226,36 @@ impl Capture {
 }
 
 impl Echo {
-    /// Removes it from the content that begins at `start`. A line is looked for where a line begins; `^C`
-    /// comes at once, or behind what was on its way, and then the line ends.
+    /// Removes it from the content that begins at `start`. The end of a line stays where the program had
+    /// begun that line.
     fn remove(&self, content: &mut Vec<u8>, start: usize) {
         let from = self.behind.saturating_sub(start);
         let until = content.len().min(from.saturating_add(ECHO_WINDOW_BYTES));
         let Some(window) = content.get(from..until) else { return };
-        let is_line = self.bytes.ends_with(b"\n");
-        let begins = |at: usize| window.get(at - 1) == Some(&b'\n');
-        let ends = |at: usize| matches!(window.get(at + self.bytes.len()), Some(b'\r' | b'\n' | 0x1b) | None);
-        let is_there = |at: usize| at == 0 || if is_line { begins(at) } else { ends(at) };
         let mut places = window.windows(self.bytes.len()).enumerate();
-        if let Some((at, _)) = places.find(|(at, found)| *found == self.bytes && is_there(*at)) {
-            content.drain(from + at..from + at + self.bytes.len());
-        }
+        let found = places.find(|(at, found)| *found == self.bytes && self.is_there(window, *at));
+        let Some((at, _)) = found else { return };
+        let at = from + at;
+        let is_asked = self.what != Heard::Interrupt && is_begun(content.get(..at).unwrap_or_default());
+        let kept = if is_asked { b"\r\n".len() } else { 0 };
+        content.drain(at..at + self.bytes.len() - kept);
     }
+
+    fn is_there(&self, window: &[u8], at: usize) -> bool {
+        let end = at + self.bytes.len();
+        at == 0
+            || match self.what {
+                Heard::Interrupt => matches!(window.get(end), Some(b'\r' | b'\n' | 0x1b) | None),
+                Heard::Ahead => window.get(at - 1) == Some(&b'\n'),
+                Heard::Inside => false,
+            }
+    }
+}
+
+/// Whether something can be seen on the last line.
+fn is_begun(content: &[u8]) -> bool {
+    let line = content.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    strip(line).contains(|c: char| !c.is_whitespace())
 }
 
 impl Lines {

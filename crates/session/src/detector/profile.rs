@@ -58,6 +58,10 @@ pub struct PromptSpec {
     pub cursor: String,
     /// The text left of the cursor when the program wants the rest of an input.
     pub continuation: Option<String>,
+    /// Submitted lines that are commands of the program's own and make no turn …
+    pub command: Option<String>,
+    /// … but for these.
+    pub asks: Option<String>,
     /// The tty is raw at the prompt and canonical while the program works.
     #[serde(default)]
     pub tty: bool,
@@ -161,6 +165,8 @@ pub(super) struct RowsRule {
 pub(super) struct PromptRule {
     pub(super) cursor: Pattern,
     pub(super) continuation: Option<Pattern>,
+    pub(super) command: Option<Pattern>,
+    pub(super) asks: Option<Pattern>,
     pub(super) tty: bool,
     pub(super) paste: bool,
 }
@@ -305,6 +311,8 @@ impl Compile<'_> {
         Ok(PromptRule {
             cursor: self.pattern("prompt.cursor", &spec.cursor)?,
             continuation: self.maybe("prompt.continuation", spec.continuation.as_deref())?,
+            command: self.maybe("prompt.command", spec.command.as_deref())?,
+            asks: self.maybe("prompt.asks", spec.asks.as_deref())?,
             tty: spec.tty,
             paste: spec.paste,
         })

@@ -29,6 +29,13 @@ pub(super) fn left_of_cursor(line: &[u8]) -> String {
     cells.into_iter().collect()
 }
 
+/// The row that a complete line leaves behind, blanks kept.
+pub(super) fn whole_row(line: &[u8]) -> String {
+    let end = line.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
+    let paper = Paper::write(line.get(..end).unwrap_or(line));
+    paper.lines.get(paper.row).map(|cells| cells.iter().collect()).unwrap_or_default()
+}
+
 #[derive(Debug)]
 struct Paper {
     lines: Vec<Vec<char>>,

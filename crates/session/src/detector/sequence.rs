@@ -244,18 +244,37 @@ fn is_control(byte: u8) -> bool {
 
 /// The bytes without escape sequences and without controls other than the tabulator.
 pub(super) fn strip(bytes: &[u8]) -> String {
-    let mut tokens = Tokenizer::new();
     let mut text = Vec::with_capacity(bytes.len());
+    each(bytes, |_, piece| {
+        text.extend_from_slice(piece);
+        true
+    });
+    String::from_utf8(text).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+/// Where the first `length` bytes of the stripped text end in the bytes.
+pub(super) fn unstripped(bytes: &[u8], length: usize) -> usize {
+    let (mut left, mut end) = (length, 0);
+    each(bytes, |at, piece| {
+        let used = piece.len().min(left);
+        left -= used;
+        end = if used > 0 { at + used } else { end };
+        left > 0
+    });
+    end
+}
+
+/// Gives each piece of the stripped text with its place in the bytes, until the reader has enough.
+fn each(bytes: &[u8], mut read: impl FnMut(usize, &[u8]) -> bool) {
+    let mut tokens = Tokenizer::new();
     let mut rest = bytes;
     while !rest.is_empty() {
         let step = tokens.step(rest);
+        let at = bytes.len() - rest.len();
         let (used, after) = rest.split_at(step.used.min(rest.len()));
-        match step.token {
-            Token::Text => text.extend_from_slice(used),
-            Token::Control(b'\t') => text.push(b'\t'),
-            _ => {}
+        if matches!(step.token, Token::Text | Token::Control(b'\t')) && !read(at, used) {
+            return;
         }
         rest = after;
     }
-    String::from_utf8(text).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }

@@ -73,6 +73,11 @@ impl Typed {
         (!self.unknown).then_some(self.bytes.as_slice())
     }
 
+    /// The same, unknown when it is longer than so many bytes.
+    pub(super) fn up_to(self, bytes_max: usize) -> Self {
+        if self.bytes.len() <= bytes_max { self } else { Self { unknown: true, ..Self::default() } }
+    }
+
     fn push(&mut self, byte: u8) {
         if self.bytes.len() < TYPED_BYTES_MAX {
             self.bytes.push(byte);

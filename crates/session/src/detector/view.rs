@@ -82,6 +82,24 @@ impl View {
         gathered
     }
 
+    /// The text of the turn, which is over, where the next one has begun already.
+    pub(super) fn hand_over(&mut self, ending: Ending) -> Gathered {
+        self.paint();
+        let handed = self.gatherer.as_mut().and_then(|gatherer| gatherer.hand_over(ending));
+        handed.unwrap_or_else(|| self.text(ending))
+    }
+
+    /// Whether a turn is gathered.
+    pub(super) fn is_open(&self) -> bool {
+        self.gatherer.as_ref().is_some_and(Gatherer::is_open)
+    }
+
+    /// Whether nothing was said in the turn so far.
+    pub(super) fn is_silent(&mut self) -> bool {
+        self.paint();
+        self.gatherer.as_ref().is_some_and(|gatherer| gatherer.text(Ending::Complete).text.is_empty())
+    }
+
     /// Output was lost.
     pub(super) fn gap(&mut self) {
         self.paint();

@@ -48,12 +48,12 @@ fn shifted(rows: &[Row], frame: &[Row], near: usize) -> Option<usize> {
 fn rare(rows: &[Row], frame: &[Row]) -> Vec<bool> {
     let mut seen: HashMap<&str, (u32, u32)> = HashMap::new();
     for row in rows {
-        seen.entry(&row.text).or_default().0 += 1;
+        seen.entry(row.key()).or_default().0 += 1;
     }
     for row in frame {
-        seen.entry(&row.text).or_default().1 += 1;
+        seen.entry(row.key()).or_default().1 += 1;
     }
-    let rare = |row: &Row| seen.get(row.text.as_str()).is_some_and(|(before, now)| *before <= 1 && *now == 1);
+    let rare = |row: &Row| seen.get(row.key()).is_some_and(|(before, now)| *before <= 1 && *now == 1);
     frame.iter().map(|row| !row.is_blank() && rare(row)).collect()
 }
 

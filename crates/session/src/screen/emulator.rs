@@ -132,7 +132,19 @@ impl Screen {
 
     /// The rows that are visible now, top first.
     pub fn rows(&self) -> Vec<Row> {
-        (0..self.size.rows).map(|row| self.read_row(row)).collect()
+        self.rows_to(self.size.cols)
+    }
+
+    /// The same, of which only the first columns are read.
+    pub fn rows_to(&self, cols: u16) -> Vec<Row> {
+        self.read_rows(self.size.rows, cols).collect()
+    }
+
+    /// The characters of the last column.
+    pub fn last_column(&self) -> impl Iterator<Item = char> {
+        let (screen, last) = (self.parser.screen(), self.size.cols - 1);
+        let cells = (0..self.size.rows).filter_map(move |row| screen.cell(row, last));
+        cells.filter_map(|cell| cell.contents().chars().next())
     }
 
     /// The rows that scrolled off the main screen after the `since`-th, oldest first, and whether
@@ -300,10 +312,9 @@ impl Screen {
         while left > 0 {
             self.parser.screen_mut().set_scrollback(left);
             let here = left.min(usize::from(self.size.rows));
-            for row in 0..here {
-                let row = self.read_row(u16::try_from(row).unwrap_or(u16::MAX));
-                self.scrolled.push_back(row);
-            }
+            let rows: Vec<Row> =
+                self.read_rows(u16::try_from(here).unwrap_or(u16::MAX), self.size.cols).collect();
+            self.scrolled.extend(rows);
             left -= here;
         }
         self.parser.screen_mut().clear_scrollback();
@@ -312,12 +323,38 @@ impl Screen {
         self.scrolled.drain(..excess);
     }
 
-    fn read_row(&self, row: u16) -> Row {
+    /// The first rows that the emulator shows. What is plain is taken as a whole, the rest cell by cell.
+    fn read_rows(&self, rows: u16, cols: u16) -> impl Iterator<Item = Row> {
+        let texts = self.parser.screen().rows(0, cols).zip(0..rows);
+        texts.map(
+            move |(text, row)| {
+                if text.is_ascii() { self.plain_row(row, text) } else { self.read_row(row, cols) }
+            },
+        )
+    }
+
+    /// A row of characters of one cell and one byte each.
+    fn plain_row(&self, row: u16, mut text: String) -> Row {
+        text.truncate(text.trim_end().len());
+        let bytes = text.as_bytes();
+        let first = bytes.iter().position(|byte| *byte != b' ');
+        let gap = first.and_then(|at| Some(at + bytes.get(at..)?.iter().position(|byte| *byte == b' ')?));
+        let second = gap.and_then(|at| Some(at + bytes.get(at..)?.iter().position(|byte| *byte != b' ')?));
         let screen = self.parser.screen();
-        let mut text = String::with_capacity(usize::from(self.size.cols));
+        let look_at = |at: Option<usize>| {
+            let col = at.and_then(|at| u16::try_from(at).ok());
+            col.and_then(|col| screen.cell(row, col)).map(look).unwrap_or_default()
+        };
+        let (lead, word) = (look_at(first), look_at(second));
+        Row { wrapped: screen.row_wrapped(row), lead, word, text }
+    }
+
+    fn read_row(&self, row: u16, cols: u16) -> Row {
+        let screen = self.parser.screen();
+        let mut text = String::with_capacity(usize::from(cols));
         let mut words = Vec::with_capacity(2);
         let mut blank = true;
-        for col in 0..self.size.cols {
+        for col in 0..cols {
             self.read_cell((row, col), &mut text);
             let printed = text.ends_with(|c: char| !c.is_whitespace());
             if printed && blank && words.len() < 2 {

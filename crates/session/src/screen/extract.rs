@@ -60,28 +60,36 @@ struct Reader<'a> {
     messages: Vec<Message>,
     /// Whether the next row of a message begins a new one.
     apart: bool,
+    /// The row that ends what is hidden.
+    hidden: Option<&'a Marker>,
+    /// Whether nothing came yet behind the user's prompt.
+    asked: bool,
 }
 
 impl<'a> Reader<'a> {
     fn new(rules: &'a Compiled, quiet: Option<Colour>) -> Self {
         let block = outside(rules);
-        Self { rules, block, quiet, messages: Vec::new(), apart: true }
+        Self { rules, block, quiet, messages: Vec::new(), apart: true, hidden: None, asked: false }
     }
 
     fn row(&mut self, row: &Row) {
-        let scene = Scene { quiet: self.quiet, cursor: false };
+        let scene = Scene { quiet: self.quiet, ..Scene::default() };
         let found = |marks: &'a [Marker]| marks.iter().find(|mark| mark.matches(row, scene));
-        if row.is_blank() {
+        if self.hides(row) {
+            self.apart = true;
+        } else if row.is_blank() {
             self.blank();
         } else if found(&self.rules.drop).is_some() {
             self.apart |= self.rules.message.is_empty();
         } else if found(&self.rules.user).is_some() {
             self.quiet = Some(row.lead.foreground);
             self.leave(Block::User { shade: row.lead.background });
+            self.asked = true;
         } else if found(&self.rules.chrome).is_some() {
             self.leave(Block::Chrome);
+            self.asked = false;
         } else if let Some(mark) = found(&self.rules.message) {
-            self.apart = true;
+            (self.apart, self.asked) = (true, false);
             self.block = Block::Message { indent: mark.indent };
             let prefix = mark.pattern.find(&row.text).map_or(0, |found| found.end());
             let text = row.text.get(prefix..).unwrap_or_default().to_owned();
@@ -89,6 +97,18 @@ impl<'a> Reader<'a> {
         } else {
             self.go_on(row);
         }
+    }
+
+    /// Whether a row is hidden, and takes note of where that begins and ends.
+    fn hides(&mut self, row: &Row) -> bool {
+        let scene = Scene::default();
+        if let Some(last) = self.hidden {
+            self.hidden = Some(last).filter(|last| !last.matches(row, scene));
+            return true;
+        }
+        let begins = self.rules.hidden.iter().find(|(first, _)| first.matches(row, scene));
+        self.hidden = begins.map(|(_, last)| last);
+        begins.is_some()
     }
 
     fn blank(&mut self) {
@@ -104,8 +124,14 @@ impl<'a> Reader<'a> {
         if matches!(self.block, Block::User { shade } if shade != row.lead.background) {
             self.leave(outside(self.rules));
         }
+        let number = self.number(row);
+        if self.block == Block::Chrome && self.asked && matches!(number, Some((1, _))) {
+            // An answer that begins with code has no room for its mark.
+            let indent = self.rules.message.first().map_or(0, |mark| mark.indent);
+            (self.apart, self.asked, self.block) = (true, false, Block::Message { indent });
+        }
         if let Block::Message { indent } = self.block {
-            let (text, number) = (self.rewritten(row), self.number(row));
+            let text = self.rewritten(row);
             self.line(Line { text, wrapped: row.wrapped, indent, number });
         }
     }

@@ -20,6 +20,9 @@ pub const GATHERED_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// How many rows from before the turn are remembered to find its beginning again.
 const PAST_ROWS: usize = 12;
 
+/// How near to the right edge a row reaches it.
+const RIGHT_MARGIN: usize = 3;
+
 /// The line that stands where rows are missing.
 const GAP: &str = "[…]";
 
@@ -53,6 +56,8 @@ struct Turn {
     resizes: u64,
     scrolled: u64,
     lost: bool,
+    /// Whether bytes were missed, and so perhaps the rows by which the turn's beginning is found.
+    missed: bool,
 }
 
 /// What was gathered from one of the two screens.
@@ -79,7 +84,7 @@ impl Gatherer {
     /// Begins a turn: what is on the screen now belongs to the past. Call it at the submit, before
     /// the output that follows it.
     pub fn begin(&mut self, screen: &Screen) {
-        let visible = screen.rows();
+        let visible = self.rows(screen);
         let region = self.region(screen, visible.clone());
         let start = match self.rules.begin {
             Begin::Transcript => region.len(),
@@ -87,9 +92,7 @@ impl Gatherer {
         };
         let mut rows = if self.rules.begin == Begin::Screen { visible } else { region };
         rows.truncate(start);
-        let printed = rows.iter().filter(|row| !row.is_blank());
-        let mut past: Vec<String> = printed.map(|row| row.text.clone()).collect();
-        past.drain(..past.len().saturating_sub(PAST_ROWS));
+        let past = past(&rows);
         let bytes = rows.iter().map(|row| row.text.len()).sum();
         self.turn = Some(Turn {
             past,
@@ -99,13 +102,14 @@ impl Gatherer {
             resizes: screen.resizes(),
             scrolled: screen.scrolled_total(),
             lost: false,
+            missed: false,
         });
     }
 
     /// Takes a whole frame. Call it from [`Screen::feed`]; outside a turn it does nothing.
     pub fn frame(&mut self, screen: &Screen) {
         let Some(mut turn) = self.turn.take() else { return };
-        let region = self.region(screen, screen.rows());
+        let region = self.region(screen, self.rows(screen));
         turn.take_frame(screen, region, |turn| self.read(turn, Ending::Complete).text.is_empty());
         self.turn = Some(turn);
     }
@@ -113,7 +117,7 @@ impl Gatherer {
     /// The bytes had a gap (the reader lagged and dropped some): the turn is incomplete.
     pub fn gap(&mut self) {
         if let Some(turn) = &mut self.turn {
-            turn.lost = true;
+            (turn.lost, turn.missed) = (true, true);
             let room = turn.room();
             turn.lost |= turn.side.push_gap(room);
         }
@@ -126,12 +130,41 @@ impl Gatherer {
     }
 
     fn read(&self, turn: &Turn, ending: Ending) -> Gathered {
-        let start = turn.side.start.unwrap_or_else(|| self.find_start(turn));
-        let rows = turn.side.rows.get(start..).unwrap_or_default();
+        let start = turn.side.start.unwrap_or_else(|| self.find_start(turn, &turn.side.rows));
+        let said = |from: usize| {
+            let rows = turn.side.rows.get(from..).unwrap_or_default();
+            extract::text(&self.rules, rows, self.quiet, ending)
+        };
+        let text = said(start);
         Gathered {
-            text: extract::text(&self.rules, rows, self.quiet, ending),
+            // Where the beginning is a guess, what is shown is better than nothing.
+            text: if text.is_empty() && turn.missed { said(0) } else { text },
             incomplete: turn.lost || turn.side.gaps.iter().any(|at| *at >= start),
         }
+    }
+
+    /// Ends the turn where the prompt of the next one stands, and goes on with that one: what was said before
+    /// it. None, and nothing is changed, when no such prompt is there.
+    pub fn hand_over(&mut self, ending: Ending) -> Option<Gathered> {
+        let mut turn = self.turn.take()?;
+        let until = self.last_prompt(&turn.side.rows).unwrap_or(0);
+        let before = turn.side.rows.get(..until).unwrap_or_default();
+        let start = turn.side.start.unwrap_or_else(|| self.find_start(&turn, before));
+        let text = extract::text(&self.rules, before.get(start..).unwrap_or_default(), self.quiet, ending);
+        let handed = (!text.is_empty()).then(|| {
+            let missing = turn.side.gaps.iter().any(|at| (start..until).contains(at));
+            let incomplete = std::mem::take(&mut turn.lost) || missing;
+            turn.side.start = Some(until);
+            turn.past = past(turn.side.rows.get(..until).unwrap_or_default());
+            Gathered { text, incomplete }
+        });
+        self.turn = Some(turn);
+        handed
+    }
+
+    /// Whether a turn is being gathered.
+    pub fn is_open(&self) -> bool {
+        self.turn.is_some()
     }
 
     /// Ends the turn and forgets its rows.
@@ -139,17 +172,38 @@ impl Gatherer {
         self.turn = None;
     }
 
+    /// The rows of the screen, as wide as the transcript.
+    fn rows(&self, screen: &Screen) -> Vec<Row> {
+        let rows = screen.rows();
+        let edge = |row: &Row| {
+            let end = self.rules.edge.as_ref()?.find(&row.text)?.end();
+            Some(row.text.get(..end)?.chars().count())
+        };
+        let beside = rows.iter().rev().find_map(edge).and_then(|cols| u16::try_from(cols).ok());
+        let is_bar = |c: char| self.rules.scrollbar.contains(c);
+        let has_bar =
+            !self.rules.scrollbar.is_empty() && screen.alternate() && screen.last_column().any(is_bar);
+        let all = screen.size().cols;
+        match beside.unwrap_or(all).min(all - u16::from(has_bar)) {
+            cols if cols < all => screen.rows_to(cols),
+            _ => rows,
+        }
+    }
+
     /// The transcript's rows: without a pinned prompt, the input area and what floats above it.
     fn region(&mut self, screen: &Screen, mut rows: Vec<Row>) -> Vec<Row> {
         let cursor = usize::from(screen.cursor().0);
-        let scene = |at: usize| Scene { quiet: None, cursor: at == cursor };
+        let scene = |at: usize| Scene { cursor: at == cursor, ..Scene::default() };
         let matches =
             |marks: &[Marker], at: usize, row: &Row| marks.iter().any(|mark| mark.matches(row, scene(at)));
         let first = rows.iter().enumerate().position(|(at, row)| matches(&self.rules.end, at, row));
         let mut numbered = rows.iter().enumerate();
         let last = numbered.rfind(|(at, row)| matches(&self.rules.end_last, *at, row));
-        let end = first.into_iter().chain(last.map(|(at, _)| at)).min().unwrap_or(rows.len());
-        rows.truncate(end);
+        let end = first.into_iter().chain(last.map(|(at, _)| at)).min();
+        rows.truncate(end.unwrap_or(rows.len()));
+        if end.is_some() {
+            self.remove_floats(screen, &mut rows);
+        }
         // What is left out anyway may float above the input area: it would stay where it is while
         // the rows above it scroll, and so tell that nothing did.
         let spoken = |row: &Row| !row.is_blank() && !matches(&self.rules.drop, 0, row);
@@ -164,10 +218,18 @@ impl Gatherer {
         rows
     }
 
+    fn remove_floats(&self, screen: &Screen, rows: &mut Vec<Row>) {
+        let reaches = |row: &Row| row.text.chars().count() + RIGHT_MARGIN >= usize::from(screen.size().cols);
+        let scene = |row: &Row| Scene { right: reaches(row), ..Scene::default() };
+        let floats = |row: &Row| self.rules.floats.iter().any(|mark| mark.matches(row, scene(row)));
+        while rows.last().is_some_and(floats) {
+            rows.pop();
+        }
+    }
+
     /// Where the turn begins in rows that were painted anew: below the longest tail of the past
     /// that is found, else at the last prompt of the user.
-    fn find_start(&self, turn: &Turn) -> usize {
-        let rows = &turn.side.rows;
+    fn find_start(&self, turn: &Turn, rows: &[Row]) -> usize {
         let printed: Vec<(usize, &str)> = rows
             .iter()
             .enumerate()
@@ -318,6 +380,14 @@ impl Side {
         }
         false
     }
+}
+
+/// The last printed ones of the rows before a turn.
+fn past(rows: &[Row]) -> Vec<String> {
+    let printed = rows.iter().rev().filter(|row| !row.is_blank());
+    let mut past: Vec<String> = printed.take(PAST_ROWS).map(|row| row.text.clone()).collect();
+    past.reverse();
+    past
 }
 
 fn trimmed(rows: &[Row]) -> usize {

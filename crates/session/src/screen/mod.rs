@@ -32,4 +32,4 @@ pub use gather::{GATHERED_BYTES_MAX, Gathered, Gatherer};
 pub use intake::STRING_BYTES_MAX;
 pub use mirror::Mirror;
 pub use row::{Colour, Lead, Row};
-pub use rules::{Begin, Look, Mark, Rewrite, RulesError, TextRules};
+pub use rules::{Begin, Hidden, Look, Mark, Rewrite, RulesError, TextRules};

@@ -1,7 +1,8 @@
 //! One row of the screen as a value: its text, whether the terminal wrapped it, how it begins.
 //!
-//! Trailing blanks are not part of a row. Two rows are equal when their text is: colours change
-//! while a program animates, and such a row is still the same row.
+//! Trailing blanks are not part of a row. Two rows are equal when their text is, wherever it begins:
+//! colours change and bullets blink while a program animates, a list is moved to the right when its
+//! numbers grow, and such a row is still the same row.
 
 /// A colour of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -48,11 +49,16 @@ impl Row {
     pub fn is_blank(&self) -> bool {
         self.text.is_empty()
     }
+
+    /// The text by which it is known again.
+    pub(super) fn key(&self) -> &str {
+        self.text.trim_start_matches([' ', '●', '•'])
+    }
 }
 
 impl PartialEq for Row {
     fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
+        self.key() == other.key()
     }
 }
 

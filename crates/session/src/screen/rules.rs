@@ -22,6 +22,13 @@ pub struct TextRules {
     pub end: Vec<Mark>,
     /// The transcript ends above the last row that matches one of these.
     pub end_last: Vec<Mark>,
+    /// Rows right above the end of the transcript that the program floats over it.
+    pub floats: Vec<Mark>,
+    /// The transcript is as wide as the match of this pattern on the last row that has one; what stands
+    /// beside it is a column of its own.
+    pub edge: Option<String>,
+    /// Characters of which a scroll bar in the last column of the alternate screen is made.
+    pub scrollbar: String,
     /// Rows at the top of the transcript that are a pinned copy of the prompt.
     pub pinned: Vec<Mark>,
     /// Rows that are left out wherever they stand.
@@ -30,6 +37,8 @@ pub struct TextRules {
     pub user: Vec<Mark>,
     /// Rows that begin tool calls, dialogs and notices.
     pub chrome: Vec<Mark>,
+    /// Parts of a message that are not addressed to the user.
+    pub hidden: Vec<Hidden>,
     /// Rows that begin a message.
     pub message: Vec<Mark>,
     /// How many leading blanks the rows of a message carry, where messages have no mark.
@@ -87,6 +96,18 @@ pub struct Look {
     pub shaded: Option<bool>,
     /// The cursor stands on it (`end` and `end_last` only).
     pub cursor: Option<bool>,
+    /// It reaches the right edge of the window (`floats` only).
+    pub right: Option<bool>,
+}
+
+/// Rows that are left out, from one to another, both included.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hidden {
+    /// The first of them.
+    pub from: Mark,
+    /// The last of them.
+    pub to: Mark,
 }
 
 /// How a row of a message is written.
@@ -145,6 +166,8 @@ pub(super) struct Scene {
     pub(super) quiet: Option<Colour>,
     /// Whether the cursor is on the row.
     pub(super) cursor: bool,
+    /// Whether the row reaches the right edge of the window.
+    pub(super) right: bool,
 }
 
 /// A mark, compiled.
@@ -171,6 +194,7 @@ impl Look {
             && wants(self.coloured, foreground != Colour::Default)
             && wants(self.shaded, row.lead.background != Colour::Default)
             && wants(self.cursor, scene.cursor)
+            && wants(self.right, scene.right)
             && wants(self.quiet, foreground != Colour::Default && scene.quiet == Some(foreground))
     }
 }
@@ -180,10 +204,14 @@ impl Look {
 pub(super) struct Compiled {
     pub(super) end: Vec<Marker>,
     pub(super) end_last: Vec<Marker>,
+    pub(super) floats: Vec<Marker>,
+    pub(super) edge: Option<Regex>,
+    pub(super) scrollbar: String,
     pub(super) pinned: Vec<Marker>,
     pub(super) drop: Vec<Marker>,
     pub(super) user: Vec<Marker>,
     pub(super) chrome: Vec<Marker>,
+    pub(super) hidden: Vec<(Marker, Marker)>,
     pub(super) message: Vec<Marker>,
     pub(super) rewrite: Vec<(Marker, String)>,
     pub(super) gutter: Vec<Marker>,
@@ -199,9 +227,18 @@ impl Compiled {
             .iter()
             .map(|rule| Ok((compile("rewrite", &rule.row)?, rule.with.clone())))
             .collect::<Result<_, RulesError>>()?;
+        let hidden = rules
+            .hidden
+            .iter()
+            .map(|rule| Ok((compile("hidden", &rule.from)?, compile("hidden", &rule.to)?)))
+            .collect::<Result<_, RulesError>>()?;
         Ok(Self {
             end: compile_all("end", &rules.end)?,
             end_last: compile_all("end_last", &rules.end_last)?,
+            floats: compile_all("floats", &rules.floats)?,
+            edge: rules.edge.as_deref().map(|edge| regex("edge", edge)).transpose()?,
+            scrollbar: rules.scrollbar.clone(),
+            hidden,
             pinned: compile_all("pinned", &rules.pinned)?,
             drop: compile_all("drop", &rules.drop)?,
             user: compile_all("user", &rules.user)?,

@@ -560,3 +560,67 @@ proptest! {
         prop_assert!(!gatherer.text(Ending::Interrupted).text.ends_with('\n'));
     }
 }
+
+/// What is gathered on the alternate screen, each frame painted from the top.
+fn gathered(rules: &TextRules, frames: &[&str]) -> Gathered {
+    let mut screen = Screen::new(SIZE);
+    let mut gatherer = Gatherer::new(rules).unwrap();
+    screen.feed(b"\x1b[?1049h", |_| {});
+    gatherer.begin(&screen);
+    for frame in frames {
+        let frame = format!("\x1b[H\x1b[2J{frame}");
+        screen.feed(frame.as_bytes(), |screen| gatherer.frame(screen));
+    }
+    gatherer.text(Ending::Complete)
+}
+
+fn mark(row: &str) -> Mark {
+    Mark { row: row.to_owned(), ..Mark::default() }
+}
+
+#[test]
+fn a_column_beside_the_transcript_and_a_scroll_bar_are_no_text() {
+    let edge =
+        TextRules { end_last: vec![mark("^▀+")], edge: Some("^▀+".to_owned()), ..TextRules::default() };
+    let beside =
+        ["said      12 tokens\r\n▀▀▀▀▀▀▀   idle", "said      99 tokens\r\n更多      █\r\n▀▀▀▀▀▀▀   idle"];
+    assert_eq!(gathered(&edge, &beside), Gathered { text: "said\n更多".to_owned(), incomplete: false });
+    let bar = TextRules { scrollbar: "█".to_owned(), ..TextRules::default() };
+    let frames = ["one\x1b[1;20H█", "one\r\ntwo\x1b[2;20H█"];
+    assert_eq!(gathered(&bar, &frames).text, "one\ntwo");
+}
+
+#[test]
+fn a_list_that_moves_to_the_right_and_a_bullet_that_blinks_are_the_same_rows() {
+    let frames = ["8. a\r\n9. b\r\n● c", " 8. a\r\n 9. b\r\n  c\r\n10. d"];
+    let found = gathered(&TextRules::default(), &frames);
+    assert_eq!((found.text.as_str(), found.incomplete), (" 8. a\n 9. b\n  c\n10. d", false));
+}
+
+#[test]
+fn what_is_hidden_and_what_floats_above_the_end_is_left_out() {
+    let hidden = vec![super::Hidden { from: mark("^> THINK$"), to: mark("^> SAY$") }];
+    let rules = TextRules {
+        hidden,
+        floats: vec![mark("^f\\.rs$")],
+        end: vec![mark("^---$")],
+        ..TextRules::default()
+    };
+    let frame = "> THINK\r\nhm\r\n> SAY\r\nf.rs said\r\nf.rs\r\n---";
+    assert_eq!(gathered(&rules, &[frame]).text, "f.rs said");
+}
+
+#[test]
+fn a_turn_is_handed_over_at_the_prompt_of_the_next() {
+    let rules = TextRules { user: vec![mark("^> ")], message: vec![mark("^\\* ")], ..TextRules::default() };
+    let mut screen = screen_after(b"\x1b[?1049h");
+    let mut gatherer = Gatherer::new(&rules).unwrap();
+    gatherer.begin(&screen);
+    screen.feed(b"> one\r\n* first\r\n", |screen| gatherer.frame(screen));
+    assert_eq!(gatherer.hand_over(Ending::Complete), None, "the next prompt is not there");
+    screen.feed(b"> two\r\n* sec", |screen| gatherer.frame(screen));
+    let handed = gatherer.hand_over(Ending::Complete);
+    assert_eq!(handed, Some(Gathered { text: "first".to_owned(), incomplete: false }));
+    screen.feed(b"ond", |screen| gatherer.frame(screen));
+    assert_eq!(gatherer.text(Ending::Complete).text, "second");
+}

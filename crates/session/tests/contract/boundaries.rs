@@ -171,3 +171,23 @@ fn a_line_typed_ahead_that_the_line_editor_shows_is_the_next_turn() {
     let turns = play.canonical().print("two\r\n").raw().print("$ ").rest().turns("bash");
     assert!(turns.last().is_some_and(|turn| turn.text.ends_with("two")), "{turns:?}");
 }
+
+#[test]
+fn commands_of_the_program_make_no_turn_but_those_that_ask_do() {
+    let prompt = "\x1b[?2004h> ";
+    let aider = |line: &str| {
+        let asked = Play::new().raw().print(prompt).rest().submit(line).canonical();
+        asked.print("\x1b[?2004lsaid\r\n").rest().raw().print(prompt).rest().turns("aider").len()
+    };
+    for (line, turns) in [
+        ("/tokens", 0),
+        ("!ls", 0),
+        ("/ask why?", 1),
+        ("/ask", 0),
+        ("why?", 1),
+        ("/code it", 1),
+        ("/coder", 0),
+    ] {
+        assert_eq!(aider(line), turns, "{line}");
+    }
+}

@@ -284,3 +284,15 @@ fn enter_in_the_middle_of_a_turn_that_was_typed_ahead_does_not_cut_it() {
     let play = play.keys("c\r").print("c\r\nmore\r\ndb> ").rest().print("out 3\r\ndb> ").rest();
     assert_eq!(contents(&play, "^db> "), ["out 1\r\n", "out 2\r\nmore\r\n", "out 3\r\n"]);
 }
+
+#[test]
+fn a_prompt_of_several_lines_is_cut_off_where_bracketed_paste_was_switched_on() {
+    let prompt = "\x1b[?2004h┌─[me]─[~]\r\n└─$ ";
+    let play = Play::new().raw().print(prompt).rest();
+    let silent = play.clone().submit("true").print(&format!("\x1b[?2004l\r{prompt}")).rest();
+    assert_eq!(silent.turns("bash"), [], "its upper line is no answer");
+    let said = play.submit("printf a").print(&format!("\x1b[?2004l\ra{prompt}")).rest();
+    assert_eq!(content(&said, "bash"), b"\x1b[?2004l\ra");
+    let always_on = Play::new().raw().print("\x1b[?2004h>>> ").rest().submit("1").print("1\r\n>>> ").rest();
+    assert_eq!(content(&always_on, "python"), b"1\r\n", "what was on before the turn tells nothing");
+}

@@ -1,6 +1,7 @@
 //! The contract of a turn, clause by clause, on byte streams.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod ahead;
 mod boundaries;
 mod content;
 mod cuts;

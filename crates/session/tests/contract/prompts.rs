@@ -29,12 +29,17 @@ fn patterns_containing_literal_newlines_must_be_rejected_at_configuration_time_w
         (r"a\x0ab", "column 2)\n    a\\x0ab\n     ^"),
         (r"a\x{a}", "column 2)\n    a\\x{a}\n     ^"),
         (r"\u000A", "column 1)\n    \\u000A\n    ^"),
+        (r"a\u{a}b", "column 2)\n    a\\u{a}b\n     ^"),
+        (r"a[\n]", "column 2)\n    a[\\n]\n     ^"),
+        (r"(?:x|[\r\x0a]+)", "column 6)\n    (?:x|[\\r\\x0a]+)\n         ^"),
     ] {
         let error = Profile::from_pattern(pattern).unwrap_err();
         assert!(matches!(error, PatternError::Newline { .. }), "{pattern:?}");
         assert!(error.to_string().ends_with(shown), "{error}");
     }
-    for fine in [r"[^\n]> ", r"\\n> ", "> ", r"\x3e", r"\u00e9", r"\\x0a"] {
+    for fine in
+        [r"[^x]", r"\s", r"[\n>]", r"[[:space:]]", r"[^\n]> ", r"\\n> ", "> ", r"\x3e", r"\u00e9", r"\\x0a"]
+    {
         assert!(Profile::from_pattern(fine).is_ok(), "{fine}");
     }
 }

@@ -1,7 +1,7 @@
 //! Screen programs: signals in order of trust, dialogs, interruption by Esc.
 
 use crate::play::Play;
-use turnkeep_session::detector::{Signal, State};
+use turnkeep_session::detector::{Detector, Event, Happening, Signal, Size, State};
 
 const BUSY: &str = "\x1b]0;◐ Claude Code\x07";
 const IDLE: &str = "\x1b]0;✳ Claude Code\x07";
@@ -173,4 +173,87 @@ fn a_draft_that_hides_the_busy_row_is_no_proof_of_rest() {
     assert_eq!(turns(&hidden), 0);
     assert_eq!(turns(&hidden.keys("\x15").print(&screen(&["❯ hi"], RESTS)).rest()), 1);
     assert_eq!(turns(&play.print(&answer()).rest()), 1);
+}
+
+#[test]
+fn after_a_gap_a_turn_holds_what_the_last_page_shows() {
+    let profile =
+        "content = 'screen'\n[title]\nbusy = '^b'\nready = '^r'\n[text]\nmessage = [{ row = '^● ' }]";
+    let mut known = turnkeep_session::detector::presets();
+    known.add_toml("mycli", profile).unwrap();
+    let size = Size { cols: 40, rows: 6 };
+    let mut detector = Detector::new(known.get("mycli").unwrap(), size);
+    let mut turns = Vec::new();
+    let flood = "● line\r\n".repeat(100);
+    for (second, event) in (0..).zip([
+        Event::Output(b"\x1b]0;r\x07> "),
+        Event::Input(b"x\r"),
+        Event::Output(b"\x1b]0;b\x07\r\n"),
+        Event::Output(flood.as_bytes()),
+        Event::Gap,
+        Event::Output("● line\r\n● the end\r\n> \x1b]0;r\x07".as_bytes()),
+        Event::Tick,
+    ]) {
+        turns.extend(detector.feed(std::time::Duration::from_secs(second), event));
+    }
+    let turn = turns.into_iter().find_map(|happening| match happening {
+        Happening::Turn(turn) => Some(turn),
+        Happening::Ready | Happening::State(_) => None,
+    });
+    let turn = turn.unwrap();
+    assert!(turn.incomplete);
+    assert!(turn.text.contains("line\n\nthe end"), "{}", turn.text);
+}
+
+/// Claude in mid-answer, with a notice right above the box.
+fn noticed(transcript: &[&str], notice: &str) -> String {
+    screen(&[transcript, &[&format!("{notice:>78}")]].concat(), RESTS)
+}
+
+#[test]
+fn a_notice_that_floats_above_the_box_is_neither_text_nor_the_end_of_the_past() {
+    let draft = claude().print(&noticed(&[""; 8], "ctrl+g to edit in Vim")).rest();
+    let asked = draft.keys("one\\\r").rest().keys("two\r").wait(20);
+    let working = asked.print(&screen(&["❯ one", "  two"], WORKS)).print(BUSY).rest();
+    let answered = working.print(&noticed(&["❯ one", "  two", "", HELLO], "Ctrl+Y to paste deleted text"));
+    let turns = answered.print(IDLE).rest().turns("claude");
+    assert_eq!(turns.iter().map(|turn| turn.text.as_str()).collect::<Vec<_>>(), ["Hello."]);
+}
+
+#[test]
+fn words_that_are_painted_after_the_ready_signal_are_waited_for() {
+    let late = working().print(&screen(&["❯ hi"], RESTS)).print(IDLE).wait(300).print(&answer()).rest();
+    let turns = late.turns("claude");
+    assert_eq!(turns.len(), 1, "an empty turn is mostly one that is not painted yet");
+    assert_eq!(turns[0].text, "Hello.");
+}
+
+#[test]
+fn a_footer_that_a_narrow_window_cuts_is_a_busy_sign() {
+    for footer in ["⏵⏵ auto mode on · esc to interrupt…", "⏵⏵ auto mode on · esc to int…"] {
+        let said = screen(&["❯ hi", "", HELLO], footer);
+        let busy = working().print(&said).print(IDLE).wait(400);
+        assert_eq!(busy.turns("claude"), [], "{footer}");
+        assert_eq!(busy.print(&answer()).rest().turns("claude").len(), 1);
+    }
+}
+
+#[test]
+fn esc_in_a_dialog_that_ends_the_turn_is_an_interruption_without_a_row_that_says_so() {
+    let rows = |rows: &[&str]| format!("{HOME}\x1b[?1049h{}", rows.join("\r\n"));
+    let shell = Play::new().print(&rows(&["  ╹▀▀▀▀", " ctrl+p commands"])).rest().keys("go\r").wait(20);
+    let shell = shell.print(&rows(&["     Hello.", "  ╹▀▀▀▀", " esc interrupt  ctrl+p commands"])).rest();
+    let asks = shell.print(&rows(&["     Hello.", "  ┃  △ Permission required", "  ╹▀▀▀▀"])).rest();
+    let ends = rows(&["     Hello.", "  ╹▀▀▀▀", " ctrl+p commands"]);
+    let flag = |play: Play| {
+        play.print(&ends).rest().turns("opencode").iter().map(|turn| turn.interrupted).collect::<Vec<_>>()
+    };
+    assert_eq!(flag(asks.clone().keys("\x1b").wait(80)), [true]);
+    assert_eq!(flag(asks.clone().keys("\r").wait(80)), [false]);
+    let on = asks
+        .keys("\x1b")
+        .wait(80)
+        .print(&rows(&["     Hello.", "  ╹▀▀▀▀", " esc interrupt  ctrl+p commands"]))
+        .rest();
+    assert_eq!(flag(on), [false], "it went on");
 }

@@ -88,6 +88,17 @@ fn core_reaches_no_runtime_network_command_line_or_randomness() {
 }
 
 #[test]
+fn n32_acceptance_and_projection_reach_no_client_of_a_model() {
+    let metadata = Metadata::load();
+    let (id, _) = metadata.members().find(|(_, package)| room(&package.name) == "ledger").unwrap();
+    let reached: Vec<_> = metadata.reachable(id, Edges::Normal);
+    assert!(reached.len() > 5, "the test looks at the wrong graph");
+    // Whoever asks a model needs a network, a process or a runtime to do it with.
+    let client = reached.iter().find(|package| EDGE_ONLY.contains(&package.name.as_str()));
+    assert!(client.is_none(), "the ledger reaches {}", client.map_or("", |package| &package.name));
+}
+
+#[test]
 fn the_drawing_forbids_what_it_should() {
     assert!(allowed("store").contains("types"));
     assert!(!allowed("store").contains("wire"));

@@ -101,6 +101,11 @@ fn http_query() {
 }
 
 #[test]
+fn ledger_read() {
+    smoke("ledger_read", turnkeep_ledger::fuzz::read_any, turnkeep_ledger::fuzz::samples());
+}
+
+#[test]
 fn log_recovery() {
     smoke("log_recovery", turnkeep_journal::recover_any, seeds::logs());
 }

@@ -59,3 +59,10 @@ pub struct RegistryPut {
     /// The bundle.
     pub bundle_id: String,
 }
+
+/// `world.changed`: something was recorded in a world. It has no id and is never replayed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct WorldChanged {
+    /// Which: `world:` and its name.
+    pub r#ref: String,
+}

@@ -1,29 +1,42 @@
-//! `turnkeep bench ledger`: how well and how fast search answers.
+//! `turnkeep bench ledger`: how well search answers, and how fast a world does.
 //!
 //! Quality is measured on TeamWorld, a made-up team's ledger with questions whose answers are known, and
-//! on LoCoMo when its file is given; speed and size on a TeamWorld of a million entries. Everything is in
-//! memory, and the same seed gives the same figures but for the times.
+//! on LoCoMo when its file is given. Speed and size are measured on a TeamWorld of a million entries: the
+//! index alone, the world in this process, and the world behind a server. The same seed gives the same
+//! figures but for the times. Files are in a scratch directory that is removed.
 
 mod locomo;
+mod made;
+mod served;
 mod speed;
+mod world;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 use turnkeep_ledger::teamworld::{Kind, Plan, Quality, TeamWorld, measure};
 
 use super::progress;
+use super::report::machine;
+use super::scratch::Scratch;
+use super::table::Table;
 
-/// Measure search over a ledger: quality by kind of question and by reader, speed and size
+/// Measure a ledger: the quality of search, and the speed and size of a world of a million entries
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep bench ledger                         quality, then speed at a million entries
+  turnkeep bench ledger --quick                 see that it works; the figures mean nothing
   turnkeep bench ledger --large 0 --seed 7      quality alone, of another made-up world
-  turnkeep bench ledger --locomo locomo10.json  retrieval on LoCoMo, whose file is not shipped")]
+  turnkeep bench ledger --locomo locomo10.json  retrieval on LoCoMo, whose file is not shipped
+  turnkeep bench ledger --write docs/performance.md")]
 pub(crate) struct Args {
+    /// Run everything once and tiny, to see that it works
+    #[arg(long)]
+    quick: bool,
     /// The made-up world's seed
     #[arg(long, default_value_t = 1, value_name = "N")]
     seed: u64,
@@ -36,16 +49,48 @@ pub(crate) struct Args {
     /// Entries of the world that speed is measured on; 0 leaves it out
     #[arg(long, default_value_t = 1_000_000, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=4_000_000))]
     large: u32,
+    /// Where to write; must be on the disk in question [default: the directory for temporary files]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Write the tables into the part of this file that is kept for them
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
     /// Measure only retrieval on LoCoMo, from this file (`locomo10.json`)
     #[arg(long, value_name = "FILE")]
     locomo: Option<PathBuf>,
+}
+
+/// Between these two lines of the document the tables are.
+const MARKS: [&str; 2] = ["<!-- ledger -->\n", "<!-- /ledger -->\n"];
+
+/// How much to do, resolved from the arguments.
+struct Effort {
+    quality: Plan,
+    speed: Option<Plan>,
+    load: served::Load,
+}
+
+impl Effort {
+    fn of(args: &Args) -> Self {
+        let plan = |entries: u32, questions: u32| Plan {
+            questions: questions as usize,
+            ..Plan::new(args.seed, entries as usize)
+        };
+        if args.quick {
+            let load = served::Load { beats: 5, time: Duration::from_millis(100) };
+            return Self { quality: plan(400, 5), speed: Some(plan(5000, 2)), load };
+        }
+        let load = served::Load { beats: 500, time: Duration::from_secs(5) };
+        let speed = (args.large > 0).then(|| plan(args.large, args.questions.min(100)));
+        Self { quality: plan(args.entries, args.questions), speed, load }
+    }
 }
 
 /// Runs the measurements and prints them.
 pub(super) fn run(args: &Args, json: bool) -> Result<()> {
     let mut report = match &args.locomo {
         Some(path) => locomo(path)?,
-        None => teamworld(args),
+        None => teamworld(args)?,
     };
     report.lines.insert(0, format!("commit {}", commit()));
     report.json["commit"] = Value::from(commit());
@@ -53,37 +98,62 @@ pub(super) fn run(args: &Args, json: bool) -> Result<()> {
         println!("{}", report.json);
     } else {
         println!("{}", report.lines.join("\n"));
+        print!("{}", report.table.as_ref().map(Table::text).unwrap_or_default());
     }
-    Ok(())
+    args.write.as_ref().map_or(Ok(()), |path| write(path, &report))
 }
 
 /// What was measured, for people and for programs.
 #[derive(Debug, Default)]
 struct Report {
     lines: Vec<String>,
+    table: Option<Table>,
     json: Value,
+}
+
+/// Puts the tables where the document keeps them.
+fn write(path: &Path, report: &Report) -> Result<()> {
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let [begin, end] = MARKS;
+    let (before, rest) =
+        text.split_once(begin).with_context(|| format!("no {begin}in {}", path.display()))?;
+    let (_, after) = rest.split_once(end).with_context(|| format!("no {end}in {}", path.display()))?;
+    let table = report.table.as_ref().map(Table::markdown).unwrap_or_default();
+    let lines = report.lines.join("\n");
+    let text = format!("{before}{begin}\n```text\n{lines}\n```\n\n{table}\n{}.\n\n{end}{after}", machine());
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn locomo(path: &PathBuf) -> Result<Report> {
     let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     let found = locomo::measure(&bytes).with_context(|| format!("{} is not LoCoMo", path.display()))?;
-    Ok(Report { lines: found.lines(), json: found.json() })
+    Ok(Report { lines: found.lines(), table: None, json: found.json() })
 }
 
-fn teamworld(args: &Args) -> Report {
+fn teamworld(args: &Args) -> Result<Report> {
+    let effort = Effort::of(args);
     progress("a world to ask about");
-    let questions = args.questions as usize;
-    let plan = Plan { questions, ..Plan::new(args.seed, args.entries as usize) };
-    let world = TeamWorld::new(&plan);
+    let world = TeamWorld::new(&effort.quality);
     let quality = measure(&world, &world.index());
-    let mut report = quality_report(&plan, &world, &quality);
-    if args.large > 0 {
-        let plan = Plan { questions: questions.min(100), ..Plan::new(args.seed, args.large as usize) };
-        let speed = speed::measure(&plan);
-        report.lines.extend(speed.lines());
-        report.json["speed"] = speed.json();
+    let mut report = quality_report(&effort.quality, &world, &quality);
+    if let Some(plan) = &effort.speed {
+        let table = speed(args, plan, effort.load)?;
+        report.json["rows"] = table.value()["rows"].clone();
+        report.table = Some(table);
     }
-    report
+    Ok(report)
+}
+
+fn speed(args: &Args, plan: &Plan, load: served::Load) -> Result<Table> {
+    progress(&format!("a world of {} entries", plan.entries));
+    let team = TeamWorld::new(plan);
+    let mut table = Table::new(!args.quick);
+    table.extend(speed::measure(&team));
+    let scratch = Scratch::create(args.dir.as_deref())?;
+    let data = scratch.folder("ledger")?;
+    table.extend(world::measure(&team, &data)?);
+    table.extend(served::measure(&team, &data, load)?);
+    Ok(table)
 }
 
 fn quality_report(plan: &Plan, world: &TeamWorld, quality: &Quality) -> Report {
@@ -116,7 +186,7 @@ fn quality_report(plan: &Plan, world: &TeamWorld, quality: &Quality) -> Report {
     let json = json!({
         "seed": plan.seed, "entries": world.entries.len(), "leaks": quality.leaks, "kinds": kinds,
     });
-    Report { lines, json }
+    Report { lines, table: None, json }
 }
 
 fn of_readers<'a>(

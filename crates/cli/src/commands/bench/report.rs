@@ -57,7 +57,7 @@ fn rest(path: &Path) -> String {
 }
 
 /// Cores, processor and kernel, as the system tells them.
-fn machine() -> String {
+pub(super) fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model =

@@ -12,6 +12,7 @@ enum Unit {
     Megabytes,
     Bytes,
     Seconds,
+    Times,
 }
 
 impl Unit {
@@ -22,6 +23,7 @@ impl Unit {
             Self::Megabytes => format!("{value:.0} MB"),
             Self::Bytes => format!("{value:.0} B"),
             Self::Seconds => format!("{value:.2} s"),
+            Self::Times => format!("{value:.2} x"),
         }
     }
 }
@@ -84,6 +86,11 @@ impl Row {
     /// A time in seconds.
     pub(super) fn seconds(name: &str, value: f64) -> Self {
         Self::new(name, Unit::Seconds, value)
+    }
+
+    /// How many times as much as something else.
+    pub(super) fn times(name: &str, value: f64) -> Self {
+        Self::new(name, Unit::Times, value)
     }
 
     /// Puts the bare thing's figure beside it, with the ratio of the two.
@@ -217,8 +224,13 @@ impl Table {
 
     /// For programs.
     pub(super) fn json(&self) -> String {
+        self.value().to_string()
+    }
+
+    /// The same, to be put into something else.
+    pub(super) fn value(&self) -> serde_json::Value {
         let rows: Vec<_> = self.rows.iter().map(|row| row.json(self.judged)).collect();
-        json!({ "rows": rows }).to_string()
+        json!({ "rows": rows })
     }
 
     /// What was not reached, in words.

@@ -130,10 +130,11 @@ pub(super) async fn export(http: &mut Http, args: &ExportArgs, app: &mut App) ->
             call = call.query("cursor", cursor);
         }
         let page = http.json(call).await?;
-        entries(&page, "/stream/entries").iter().try_for_each(|entry| app.out.json(entry))?;
-        cursor = page.pointer("/stream/cursor_after").and_then(Value::as_str).map(str::to_owned);
-        if cursor.is_none() {
+        let entries = entries(&page, "/stream/entries");
+        if entries.is_empty() {
             return Ok(());
         }
+        entries.iter().try_for_each(|entry| app.out.json(entry))?;
+        cursor = page.pointer("/stream/cursor_after").and_then(Value::as_str).map(str::to_owned);
     }
 }

@@ -13,6 +13,9 @@ use crate::render::{printable, shorten};
 
 /// How much of a leak is shown.
 const LEAK_CHARS_MAX: usize = 100;
+/// Why some answers cannot be made again.
+const WHY_SKIPPED: &str =
+    "they show a bundle that was refused or wrote nothing as it was sent, which is not recorded";
 
 /// Check everything that a world recorded against itself
 ///
@@ -57,7 +60,12 @@ fn print(report: &Value, sound: bool, leaks: bool, app: &mut App) -> Result<()> 
         app.out.paint(Style::Bad, &format!("{} faults", entries(report, "/faults").len()))
     };
     let (entries, bundles, answers) = (number("entries"), number("bundles"), number("answers"));
-    app.out.line(format!("{verdict}: {entries} entries in {bundles} bundles, {answers} answers made again"))
+    app.out
+        .line(format!("{verdict}: {entries} entries in {bundles} bundles, {answers} answers made again"))?;
+    match number("answers_skipped") {
+        0 => Ok(()),
+        skipped => app.out.line(format!("{skipped} answers not made again: {WHY_SKIPPED}")),
+    }
 }
 
 fn print_leaks(report: &Value, app: &mut App) -> Result<()> {

@@ -153,7 +153,7 @@ fn random_ledgers_agree_with_the_reference_and_with_their_twins() {
 /// Large enough for a search to leave most of the work undone.
 #[test]
 fn a_large_world_agrees_with_the_reference() {
-    let world = TeamWorld::new(&Plan { questions: 8, ..Plan::new(9, 40_000) });
+    let world = TeamWorld::new(&Plan { questions: 20, ..Plan::new(9, 40_000) });
     let owned = |said: &crate::teamworld::Said| Owned {
         class: said.class,
         author: world.person_id(said.author),

@@ -114,6 +114,31 @@ fn phrases_are_exact_bytes() {
 }
 
 #[test]
+fn every_piece_of_a_text_in_quotes_finds_every_text_that_has_it() {
+    let texts = [
+        "Stopping the refunds, studied carefully.",
+        "He stopped; the refunding studies agree.",
+        "It's O'Reilly's well-known parseHeader()!",
+        "Boxes, classes and parties of being there.",
+        "cafés und Straße: stoppings, agreeing eyes",
+        "the other there",
+    ];
+    let world = apart(&texts);
+    for text in texts {
+        let bounds: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+        for (index, start) in bounds.iter().enumerate() {
+            for end in bounds[index..].iter().skip(1).take(12) {
+                let piece = &text[*start..*end];
+                let mut found = world.words(&format!("\"{piece}\""));
+                found.sort_unstable();
+                let expect = (0..).zip(&texts).filter(|(_, text)| text.contains(piece)).map(|(at, _)| at);
+                assert_eq!(found, expect.collect::<Vec<u32>>(), "{piece:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn phrases_may_cut_identifiers_anywhere() {
     let long = format!("{}142", "x".repeat(80));
     let world =
@@ -175,8 +200,8 @@ fn damaged_checkpoints_are_refused() {
     assert_eq!(Index::decode(b"").err(), Some(CheckpointError::Foreign));
     assert_eq!(Index::decode(&[0; 99]).err(), Some(CheckpointError::Foreign));
     let mut newer = whole.clone();
-    newer[8] = 2;
-    assert_eq!(Index::decode(&newer).err(), Some(CheckpointError::Version(2)));
+    newer[8] = 9;
+    assert_eq!(Index::decode(&newer).err(), Some(CheckpointError::Version(9)));
     for cut in 0..whole.len() {
         assert!(Index::decode(&whole[..cut]).is_err(), "cut at {cut}");
     }

@@ -1,8 +1,8 @@
 //! Paste buffers: what `prefix ]` pastes is the newest one without a name.
 
 use super::Tmux;
-use crate::desktop::ClipboardProvider;
 use crate::desktop::error::{ClipboardError, DesktopError};
+use crate::desktop::{Adapter, ClipboardProvider};
 
 /// The newest paste buffer of a server.
 #[derive(Debug)]
@@ -19,6 +19,10 @@ impl TmuxBuffers {
 
 impl ClipboardProvider for TmuxBuffers {
     fn write(&mut self, content: &[u8]) -> Result<(), ClipboardError> {
+        // tmux throws an empty one away without a word, and the one before would be pasted.
+        if content.is_empty() {
+            return Err(ClipboardError::NoEmptyContent { adapter: Adapter::Tmux });
+        }
         self.tmux.run(&["load-buffer", "-"], content)?;
         Ok(())
     }

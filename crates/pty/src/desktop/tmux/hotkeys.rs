@@ -108,7 +108,15 @@ impl HotkeyProvider for TmuxHotkeys {
 
     fn unregister(&mut self) -> Result<(), DesktopError> {
         while let Some(key) = self.bound.pop() {
-            self.tmux.run(&["unbind-key", "-n", &key], b"")?;
+            if let Err(error) = self.tmux.run(&["unbind-key", "-n", &key], b"") {
+                // A server that is gone has taken its bindings along.
+                return if self.look().is_err() {
+                    self.bound.clear();
+                    Ok(())
+                } else {
+                    Err(error)
+                };
+            }
         }
         Ok(())
     }

@@ -54,8 +54,25 @@ impl Tmux {
         let mut command = Command::new("tmux");
         // Inside a pane these would make the pane the target of everything.
         command.env_remove("TMUX").env_remove("TMUX_PANE");
-        command.arg("-S").arg(&self.socket).args(args);
+        command.arg("-S").arg(&self.socket).args(args.iter().map(argument));
         let name = format!("tmux {}", args.first().copied().unwrap_or_default());
         program::run(&mut command, &name, input, RUN_TIME_MAX)
+    }
+}
+
+/// An argument as tmux reads it: one that ends in a semicolon would end the command.
+fn argument(text: &&str) -> String {
+    text.strip_suffix(';').map_or_else(|| (*text).to_owned(), |head| format!("{head}\\;"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_semicolon_at_the_end_is_part_of_the_argument() {
+        for (text, expect) in [("M-;", "M-\\;"), (";", "\\;"), ("a;b", "a;b"), ("", ""), ("a\\;", "a\\\\;")] {
+            assert_eq!(argument(&text), expect);
+        }
     }
 }

@@ -1,8 +1,10 @@
 //! The CLIPBOARD selection: writing starts a thread that owns it, reading asks whoever does.
 //!
 //! On X11 a clipboard is not a place but a promise: its owner must stay to answer. The thread lives
-//! until another program owns the selection or this value is dropped.
+//! until another program owns the selection or this value is dropped. What is written next takes the
+//! selection from it; readers that are in the middle of a large content still get the rest of it.
 
+use std::collections::VecDeque;
 use std::io::{PipeWriter, pipe};
 use std::thread::{self, JoinHandle};
 
@@ -11,18 +13,23 @@ use super::{connect, reader};
 use crate::desktop::ClipboardProvider;
 use crate::desktop::error::{ClipboardError, DesktopError};
 
+/// Contents that are still being read after they were replaced; beyond them the oldest is given up.
+const FINISHING_MAX: usize = 8;
+
 /// The clipboard of an X display.
 #[derive(Debug)]
 pub struct X11Clipboard {
     display: String,
     serving: Option<Serving>,
+    /// Those before, which have lost the selection and finish what was begun.
+    finishing: VecDeque<Serving>,
 }
 
 impl X11Clipboard {
     /// The clipboard of a display that can be reached.
     pub fn connect(display: &str) -> Result<Self, DesktopError> {
         connect(display)?;
-        Ok(Self { display: display.to_owned(), serving: None })
+        Ok(Self { display: display.to_owned(), serving: None, finishing: VecDeque::new() })
     }
 
     /// Whether what was written last is still what others paste.
@@ -34,8 +41,12 @@ impl X11Clipboard {
 impl ClipboardProvider for X11Clipboard {
     fn write(&mut self, content: &[u8]) -> Result<(), ClipboardError> {
         let owner = Owner::claim(&self.display, content.to_vec())?;
-        // The one before has lost the selection by now and is ended.
-        self.serving = Some(Serving::start(owner)?);
+        let before = self.serving.replace(Serving::start(owner)?);
+        self.finishing.extend(before);
+        self.finishing.retain(|serving| !serving.has_ended());
+        while self.finishing.len() > FINISHING_MAX {
+            self.finishing.pop_front();
+        }
         Ok(())
     }
 

@@ -1,15 +1,15 @@
 //! The focused window and its process: `_NET_ACTIVE_WINDOW` of the root, then `_NET_WM_PID` of that.
 
 use x11rb::protocol::xproto::{AtomEnum, ConnectionExt, Window};
-use x11rb::rust_connection::RustConnection;
 
+use super::link::Link;
 use super::{Atoms, connect};
 use crate::desktop::{DesktopError, FocusError, SessionResolver};
 
 /// Windows that have focus, as the window manager tells.
 #[derive(Debug)]
 pub struct X11Focus {
-    connection: RustConnection,
+    connection: Link,
     root: Window,
     atoms: Atoms,
 }

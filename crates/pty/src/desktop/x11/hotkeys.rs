@@ -10,17 +10,17 @@ use x11rb::connection::Connection;
 use x11rb::errors::ReplyError;
 use x11rb::protocol::xproto::{ConnectionExt, GrabMode, KeyPressEvent, ModMask, Window};
 use x11rb::protocol::{ErrorKind, Event};
-use x11rb::rust_connection::RustConnection;
 
 use super::connect;
 use super::keyboard::{Chord, Keyboard};
+use super::link::Link;
 use crate::desktop::error::{DesktopError, RefusalReason, Refused};
 use crate::desktop::{Binding, HotkeyProvider, Press};
 
 /// Keys grabbed from an X server.
 #[derive(Debug)]
 pub struct X11Hotkeys {
-    connection: RustConnection,
+    connection: Link,
     root: Window,
     keyboard: Keyboard,
     bindings: Vec<Binding>,

@@ -2,8 +2,8 @@
 
 use x11rb::connection::Connection;
 use x11rb::protocol::xproto::{ConnectionExt, ModMask};
-use x11rb::rust_connection::RustConnection;
 
+use super::link::Link;
 use crate::desktop::DesktopError;
 use crate::desktop::binding::{Binding, Modifiers};
 
@@ -31,7 +31,7 @@ pub(super) struct Chord {
 
 impl Keyboard {
     /// Asks the server.
-    pub(super) fn read(connection: &RustConnection) -> Result<Self, DesktopError> {
+    pub(super) fn read(connection: &Link) -> Result<Self, DesktopError> {
         let (first_code, last_code) = (connection.setup().min_keycode, connection.setup().max_keycode);
         let count = last_code.saturating_sub(first_code).saturating_add(1);
         let symbols = connection.get_keyboard_mapping(first_code, count)?.reply()?;

@@ -7,6 +7,7 @@ mod clipboard;
 mod focus;
 mod hotkeys;
 mod keyboard;
+mod link;
 mod owner;
 mod reader;
 mod transfer;
@@ -17,13 +18,13 @@ use std::time::Instant;
 use rustix::event::{PollFd, PollFlags, poll};
 use x11rb::connection::Connection;
 use x11rb::protocol::xproto::{ConnectionExt, CreateWindowAux, EventMask, Window, WindowClass};
-use x11rb::rust_connection::RustConnection;
 
 pub use clipboard::X11Clipboard;
 pub use focus::X11Focus;
 pub use hotkeys::X11Hotkeys;
 
 use super::error::DesktopError;
+use link::Link;
 
 x11rb::atom_manager! {
     /// The names that the adapters use.
@@ -46,16 +47,16 @@ x11rb::atom_manager! {
 }
 
 /// Connects; the connection and the root window of the display's screen.
-fn connect(display: &str) -> Result<(RustConnection, Window), DesktopError> {
+fn connect(display: &str) -> Result<(Link, Window), DesktopError> {
     let failed = |source| DesktopError::X11Connect { display: display.to_owned(), source: Box::new(source) };
-    let (connection, screen) = RustConnection::connect(Some(display)).map_err(failed)?;
+    let (connection, screen) = link::open(display).map_err(failed)?;
     let root = connection.setup().roots.get(screen).map(|screen| screen.root);
     let root = root.ok_or_else(|| failed(x11rb::errors::ConnectError::InvalidScreen))?;
     Ok((connection, root))
 }
 
 /// A window that is never shown: it owns a selection or receives one.
-fn hidden_window(connection: &RustConnection, root: Window) -> Result<Window, DesktopError> {
+fn hidden_window(connection: &Link, root: Window) -> Result<Window, DesktopError> {
     let window = connection.generate_id()?;
     let events = CreateWindowAux::new().event_mask(EventMask::PROPERTY_CHANGE);
     let class = WindowClass::INPUT_ONLY;

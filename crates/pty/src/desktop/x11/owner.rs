@@ -15,9 +15,9 @@ use x11rb::protocol::xproto::{
     Atom, AtomEnum, ConnectionExt as _, EventMask, PropMode, Property, PropertyNotifyEvent,
     SELECTION_NOTIFY_EVENT, SelectionNotifyEvent, SelectionRequestEvent, Timestamp, Window,
 };
-use x11rb::rust_connection::RustConnection;
 use x11rb::wrapper::ConnectionExt as _;
 
+use super::link::Link;
 use super::transfer::{Step, Transfers};
 use super::{Atoms, connect, hidden_window, wait_readable};
 use crate::desktop::error::{ClipboardError, DesktopError};
@@ -31,7 +31,7 @@ const CLAIM_WAIT_MAX: Duration = Duration::from_secs(5);
 /// Whoever owns the selection.
 #[derive(Debug)]
 pub(super) struct Owner {
-    connection: RustConnection,
+    connection: Link,
     window: Window,
     atoms: Atoms,
     since: Timestamp,
@@ -62,20 +62,30 @@ impl Owner {
     /// Answers until the selection is lost and the last transfer is over, or until `stop` is closed.
     pub(super) fn serve(mut self, stop: &PipeReader) -> Result<(), DesktopError> {
         loop {
-            while let Some(event) = self.connection.poll_for_event()? {
-                self.on(&event)?;
-            }
+            self.answer_all()?;
             self.transfers.drop_stale(Instant::now());
             if self.lost && self.transfers.is_empty() {
-                return Ok(());
+                // The server may drop what it has not read yet of a connection that is closed.
+                return Ok(self.connection.sync()?);
             }
-            self.connection.flush()?;
             let connection = self.connection.stream().as_fd();
             wait_readable(&[connection, stop.as_fd()], self.transfers.deadline())?;
             if wait_readable(&[stop.as_fd()], Some(Instant::now()))? {
                 return Ok(());
             }
         }
+    }
+
+    /// Answers what came until nothing is left to be read or sent: sending may read what comes meanwhile.
+    fn answer_all(&mut self) -> Result<(), DesktopError> {
+        while let Some(event) = self.connection.poll_for_event()? {
+            self.on(&event)?;
+            while let Some(event) = self.connection.poll_for_event()? {
+                self.on(&event)?;
+            }
+            self.connection.flush()?;
+        }
+        Ok(())
     }
 
     fn on(&mut self, event: &Event) -> Result<(), DesktopError> {
@@ -208,11 +218,7 @@ impl Owner {
 }
 
 /// The server's time now, which a claim must carry: taken from a change of our own window.
-fn server_time(
-    connection: &RustConnection,
-    window: Window,
-    atoms: &Atoms,
-) -> Result<Timestamp, DesktopError> {
+fn server_time(connection: &Link, window: Window, atoms: &Atoms) -> Result<Timestamp, DesktopError> {
     let property = atoms.TURNKEEP_TRANSFER;
     connection.change_property8(PropMode::APPEND, window, property, AtomEnum::STRING, b"")?.check()?;
     let deadline = Instant::now() + CLAIM_WAIT_MAX;

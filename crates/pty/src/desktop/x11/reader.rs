@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use x11rb::connection::Connection;
 use x11rb::protocol::Event;
 use x11rb::protocol::xproto::{Atom, AtomEnum, ConnectionExt, GetPropertyReply, Property, Window};
-use x11rb::rust_connection::RustConnection;
 
+use super::link::Link;
 use super::{Atoms, connect, hidden_window, wait_readable};
 use crate::desktop::error::{ClipboardError, DesktopError};
 
@@ -31,7 +31,7 @@ pub(super) fn read(display: &str) -> Result<Vec<u8>, ClipboardError> {
 }
 
 struct Reader {
-    connection: RustConnection,
+    connection: Link,
     window: Window,
     atoms: Atoms,
 }

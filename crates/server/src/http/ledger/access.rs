@@ -17,6 +17,7 @@ const OF_A_WORLD: &str = "/v1/worlds/{world}";
 
 /// What a person's token opens in its world.
 const IN_ITS_WORLD: &[(Method, &str)] = &[
+    (Method::GET, "/seat"),
     (Method::POST, "/invocations"),
     (Method::POST, "/beats"),
     (Method::POST, "/proposals/check"),

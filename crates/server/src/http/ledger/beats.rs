@@ -66,9 +66,9 @@ pub(crate) async fn invoke_default(
 pub(crate) async fn beat(
     Query(ActingQuery): Query<ActingQuery>,
     seat: Seat,
-    body: Json,
+    mut body: Json,
 ) -> Result<Response, ApiError> {
-    let Brought { envelope, bundle, expected_cursor } = brought(body)?;
+    let Brought { envelope, bundle, expected_cursor } = brought(&mut body)?;
     Ok(respond(seat.room.beat(&seat.who, envelope, bundle, expected_cursor).await?))
 }
 
@@ -83,9 +83,9 @@ pub(crate) async fn beat(
 pub(crate) async fn check(
     Query(ActingQuery): Query<ActingQuery>,
     seat: Seat,
-    body: Json,
+    mut body: Json,
 ) -> Result<Response, ApiError> {
-    let Brought { envelope, bundle, expected_cursor } = brought(body)?;
+    let Brought { envelope, bundle, expected_cursor } = brought(&mut body)?;
     Ok(respond(seat.room.check(&seat.who, &envelope, bundle, expected_cursor)?))
 }
 
@@ -96,14 +96,15 @@ struct Brought {
     expected_cursor: Option<String>,
 }
 
-fn brought(mut body: Json) -> Result<Brought, Fault> {
+/// Takes a body apart; it keeps the room for what is taken out.
+fn brought(body: &mut Json) -> Result<Brought, Fault> {
     let root = body.root(Code::EnvelopeInvalid);
     if let Some(path) = root.unknown_field(&["envelope", "bundle", "expected_cursor"])? {
         let message = "is not one of envelope, bundle, expected_cursor";
         return Err(Fault::new(Code::UnknownField, path, message));
     }
     root.field("envelope")?;
-    root.field("bundle")?;
+    root.field("bundle")?.fields()?;
     let expected_cursor = root.optional("expected_cursor")?.map(|node| node.text().map(str::to_owned));
     let expected_cursor = expected_cursor.transpose()?;
     Ok(Brought { envelope: body.take("envelope"), bundle: body.take("bundle"), expected_cursor })

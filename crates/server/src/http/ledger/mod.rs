@@ -30,6 +30,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(worlds::list, worlds::create))
         .routes(routes!(worlds::show, worlds::change))
         .routes(routes!(worlds::fork))
+        .routes(routes!(seat::show))
         .routes(routes!(beats::invoke))
         .routes(routes!(beats::invoke_default))
         .routes(routes!(beats::beat))

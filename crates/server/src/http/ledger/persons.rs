@@ -32,9 +32,9 @@ pub(crate) async fn add(
     body: body::Json,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
     let person = Person::from_json(&body.root(Code::ConfigInvalid))?;
-    seat.room.read(|world| may_be_added(world, &person))?;
     let shape = person.to_json();
-    seat.room.record(vec![Fact::Person(person)]).await?;
+    let add = move |world: &World| may_be_added(world, &person).map(|()| vec![Fact::Person(person)]);
+    seat.room.record_what(add).await?;
     Ok((StatusCode::CREATED, Json(shape)))
 }
 

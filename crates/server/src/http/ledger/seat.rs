@@ -7,15 +7,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use serde_json::{Value, json};
 use turnkeep_ledger::fact::{AuditLine, Fact};
 use turnkeep_ledger::ids::{Name, TokenId};
 use turnkeep_ledger::{Code, Fault, Principal, Viewer};
+use turnkeep_wire::json as wire;
 
-use super::super::extract::{bad_path, check_escapes};
-use super::super::query::{FromQuery, Pairs, SeatQuery};
+use super::super::extract::{Query, bad_path, check_escapes};
+use super::super::query::{ActingQuery, FromQuery, Pairs, SeatQuery};
 use super::access::{self, DEFAULT_WORLD};
 use crate::error::ApiError;
 use crate::ledger::Room;
@@ -49,7 +51,7 @@ impl FromRequestParts<Arc<Shared>> for Seat {
         let caller = caller.ok_or_else(|| ApiError::internal("a request without a caller"))?;
         let Named(named) = Named::from_request_parts(parts, shared).await?;
         let name = named.get("world").map_or(DEFAULT_WORLD, String::as_str);
-        let room = shared.worlds.get(name).ok_or_else(|| access::no_world(name))?;
+        let room = shared.worlds.find(name)?.ok_or_else(|| access::no_world(name))?;
         let query = SeatQuery::from_query(Pairs::parse(parts.uri.query().unwrap_or_default())?)?;
         let seat = take(caller, room, &query)?;
         let taken = query.as_person.as_deref().filter(|_| seat.token.is_none());
@@ -61,6 +63,16 @@ impl FromRequestParts<Arc<Shared>> for Seat {
         }
         Ok(seat)
     }
+}
+
+/// As whom the caller is in a world: what a token is good for.
+#[utoipa::path(get, path = "/v1/worlds/{world}/seat", tag = "ledger",
+    params(("world" = String, Path), ("as" = Option<String>, Query, description = "Owner: as this person")),
+    responses((status = 200, description = "With whose eyes it reads, and whether it writes", body = wire::ledger::Seat)))]
+pub(crate) async fn show(Query(ActingQuery): Query<ActingQuery>, seat: Seat) -> Json<Value> {
+    let write = !matches!(seat.who, Principal::Person { write: false, .. });
+    let view = seat.viewer();
+    Json(json!({ "world_id": seat.room.name().as_str(), "view": view.as_str(), "write": write }))
 }
 
 /// The path's segments by their names in the table of routes.

@@ -4,30 +4,22 @@
 //! resumes where it was. What is hidden from the reader sends nothing, not even a sign of life: those come
 //! by the clock alone. A subscription ends when its token no longer counts.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
-use tokio::sync::mpsc::Sender;
+use axum::response::Response;
 use tokio::time::MissedTickBehavior;
 use turnkeep_ledger::projection::{self, PAGE_ENTRIES_MAX, Projection};
 use turnkeep_ledger::{Fault, cursor};
 
-use super::super::body::ChannelBody;
 use super::super::extract::Query;
 use super::super::query::SubscribeQuery;
+use super::super::sse::{self, Sender};
 use super::seat::Seat;
 use super::stream::{UNNAMED_REQUEST, at};
 use crate::error::ApiError;
 use crate::shared::Shared;
-
-/// Chunks that may wait for a reader.
-const CHUNKS_MAX: usize = 4;
 
 /// Follows a view. Watching changes nothing.
 #[utoipa::path(get, path = "/v1/worlds/{world}/subscribe", tag = "ledger",
@@ -45,37 +37,23 @@ pub(crate) async fn subscribe(
     seat: Seat,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let cursor = match headers.get("last-event-id").map(|value| value.to_str()) {
-        None => query.cursor,
-        Some(Ok(seen)) => Some(seen.to_owned()),
-        Some(Err(_)) => return Err(ApiError::bad_request("Last-Event-ID is not a cursor")),
-    };
+    let seen = sse::last_event_id(&headers).map(|seen| String::from_utf8_lossy(seen).into_owned());
+    let cursor = seen.or(query.cursor);
     if let Some(cursor) = &cursor {
         seat.room.read(|world| cursor::read(&world.view(seat.viewer()), cursor, "cursor").map(drop))?;
     }
-    let (sender, body) = ChannelBody::new(CHUNKS_MAX);
-    shared.spawn(Feed { shared: Arc::clone(&shared), seat, cursor, sender }.run());
-    let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store")];
-    Ok((headers, Body::new(body)).into_response())
+    Ok(sse::respond(&shared, |sender| Feed { shared: Arc::clone(&shared), seat, cursor, sender }.follow()))
 }
 
 struct Feed {
     shared: Arc<Shared>,
     seat: Seat,
     cursor: Option<String>,
-    sender: Sender<std::io::Result<Bytes>>,
+    sender: Sender,
 }
 
 impl Feed {
-    async fn run(mut self) {
-        let stopping = self.shared.stopping.clone();
-        tokio::select! {
-            () = stopping.cancelled() => {}
-            () = self.follow() => {}
-        }
-    }
-
-    async fn follow(&mut self) {
+    async fn follow(mut self) {
         let mut news = self.seat.room.changed();
         let mut ping = tokio::time::interval(self.shared.config.timeouts.sse_ping);
         ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -85,12 +63,12 @@ impl Feed {
             if !self.catch_up().await {
                 return;
             }
-            let chunk = tokio::select! {
+            tokio::select! {
                 () = self.sender.closed() => return,
                 news = news.changed() => if news.is_err() { return } else { continue },
-                _ = ping.tick() => Bytes::from_static(b": ping\n\n"),
-            };
-            if !self.counts() || self.sender.send(Ok(chunk)).await.is_err() {
+                _ = ping.tick() => {}
+            }
+            if !self.counts() || self.sender.send(Ok(sse::PING.into())).await.is_err() {
                 return;
             }
         }
@@ -112,9 +90,7 @@ impl Feed {
             };
             let mut event = String::new();
             let id = page.cursor_after.as_deref().unwrap_or_default();
-            if write!(event, "id: {id}\nevent: projection\ndata: {}\n\n", page.value).is_err() {
-                return false;
-            }
+            sse::push_event(&mut event, id, "projection", page.value);
             self.cursor = page.cursor_after;
             if self.sender.send(Ok(event.into())).await.is_err() {
                 return false;

@@ -8,9 +8,10 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 use turnkeep_ledger::as_of::Point;
-use turnkeep_ledger::config::Person;
+use turnkeep_ledger::config::{PERSONS_MAX, Person};
 use turnkeep_ledger::fact::{ClockState, Fact, TimeDeclaration};
 use turnkeep_ledger::ids::Name;
+use turnkeep_ledger::json::Node;
 use turnkeep_ledger::time::WorldTime;
 use turnkeep_ledger::{Code, Config, Fault, Viewer, World};
 use turnkeep_wire::json as wire;
@@ -40,10 +41,26 @@ pub(crate) async fn create(
     body: body::Json,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
     let now = WorldTime::at(shared.worlds.now());
-    let (config, persons) = Config::from_json(&body.root(Code::ConfigInvalid), now)?;
+    let root = body.root(Code::ConfigInvalid);
+    few_people(&root)?;
+    let (config, persons) = Config::from_json(&root, now)?;
     distinct(&persons)?;
     let room = shared.worlds.create(config, persons).await?;
     Ok((StatusCode::CREATED, Json(shape(&room))))
+}
+
+/// No list of people is longer than a world may have persons.
+fn few_people(root: &Node<'_>) -> Result<(), Fault> {
+    for key in ["persons", "writer_persons"] {
+        if let Some(node) = root.optional(key)?
+            && node.items()?.len() > PERSONS_MAX
+        {
+            return Err(
+                node.fault(format!("names more than the {PERSONS_MAX} persons that a world may have"))
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Ids are unique ignoring case.
@@ -79,6 +96,7 @@ pub(crate) async fn change(
 /// The configuration as it is to be. Another zone is a declaration about time, as in a beat.
 fn changed(world: &World, body: &body::Json) -> Result<Vec<Fact>, Fault> {
     let root = body.root(Code::ConfigInvalid);
+    few_people(&root)?;
     let config = world.config.changed(&root)?;
     let declared = root.optional("timezone")?.map(|_| {
         let to = ClockState { timezone: config.timezone.clone(), ..world.clock.clone() };

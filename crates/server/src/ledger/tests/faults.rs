@@ -40,8 +40,7 @@ pub(super) fn try_open(disk: FaultyStorage) -> Option<House> {
     let clock = Arc::new(ManualClock::new(NOW));
     let store = Store::open(Arc::new(disk), &options(), clock.clone()).ok()?;
     let handle = StoreHandle::new(store.clone(), Options::default().queue_commands_max);
-    let worlds =
-        Worlds::open(handle, clock.clone(), (TaskTracker::new(), CancellationToken::new()), &seed()).ok()?;
+    let worlds = Worlds::open(handle, clock.clone(), (TaskTracker::new(), CancellationToken::new()), &seed());
     Some(House { store, worlds, clock })
 }
 
@@ -61,6 +60,30 @@ async fn p03_a_crash_at_every_write_point_and_a_retry_leave_exactly_one_bundle_e
         is_sound(&house, &room).await;
     })
     .await;
+}
+
+#[tokio::test]
+async fn p04_a_crash_after_the_commit_and_before_the_answer_is_answered_by_the_retry() {
+    let disk = MemoryStorage::new();
+    let house = House::open(disk.clone());
+    let room = house.payments().await;
+    let mut committed = room.changed();
+    let asked = {
+        let room = Arc::clone(&room);
+        tokio::spawn(async move { write(&room, "PLANNER", "r-1", &["CODER"], "psst").await })
+    };
+    committed.wait_for(|position| *position == 1).await.unwrap();
+    // Whoever asked is gone, and so is the server: nobody was told.
+    asked.abort();
+    drop((room, house));
+    let house = House::open(disk);
+    let room = house.worlds.get("payments").unwrap();
+    let answer = write(&room, "PLANNER", "r-1", &["CODER"], "psst").await.unwrap();
+    assert!(answer.replayed);
+    assert_eq!(all(&room), ["psst"]);
+    let again = write(&room, "PLANNER", "r-1", &["CODER"], "psst").await.unwrap();
+    assert_eq!(again.body, answer.body);
+    is_sound(&house, &room).await;
 }
 
 #[tokio::test]

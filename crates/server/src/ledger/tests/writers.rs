@@ -158,21 +158,46 @@ fn keeping(file: &std::path::Path) -> String {
     )
 }
 
+/// The beats that such a writer was told.
+fn sent_to(file: &std::path::Path) -> Vec<Value> {
+    let sent = std::fs::read_to_string(file).unwrap_or_default();
+    sent.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
 #[tokio::test]
-async fn p13_the_anchor_is_told_once_and_n18_intent_and_notes_never() {
+async fn n18_what_is_for_the_audit_alone_is_there_and_in_no_writers_input() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("sent");
+    let house = House::open(MemoryStorage::new());
+    let room = attached(&house, &keeping(&file), json!({})).await;
+    let mut body = envelope("r-1", "I knock.");
+    body["mode"]["client_intent"] = "make it dramatic".into();
+    body["invoker"]["notes"] = "secret note".into();
+    body["ui"] = json!({ "client_timestamp_utc": "2099-01-01T00:00:00Z" });
+    room.invoke(&Principal::Owner, body).await.unwrap();
+    let sent = std::fs::read_to_string(&file).unwrap();
+    for remark in ["dramatic", "secret note", "2099"] {
+        assert!(!sent.contains(remark), "{sent}");
+    }
+    let told = lines(&house, room.contexts().await.unwrap(), "remarks");
+    let told: Value = serde_json::from_str(&told[0]).unwrap();
+    let wanted = json!({
+        "notes": "secret note", "client_intent": "make it dramatic",
+        "client_timestamp_utc": "2099-01-01T00:00:00Z",
+    });
+    assert_eq!(told, wanted);
+}
+
+#[tokio::test]
+async fn p13_the_anchor_is_told_once() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("sent");
     let house = House::open(MemoryStorage::new());
     let room = attached(&house, &keeping(&file), json!({})).await;
     for id in ["r-1", "r-2", "r-3"] {
-        let mut body = envelope(id, "I knock.");
-        body["mode"]["client_intent"] = "make it dramatic".into();
-        body["invoker"]["notes"] = "secret note".into();
-        room.invoke(&Principal::Owner, body).await.unwrap();
+        say(&room, id, "I knock.").await.unwrap();
     }
-    let sent = std::fs::read_to_string(&file).unwrap();
-    assert!(!sent.contains("dramatic") && !sent.contains("secret note"));
-    let sent: Vec<Value> = sent.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let sent = sent_to(&file);
     let told: Vec<_> = sent
         .iter()
         .map(|beat| (beat["scene_anchor"].is_object(), beat["scene_anchor_id"].is_string()))
@@ -195,8 +220,7 @@ async fn p14_a_full_writer_begins_anew_and_no_word_is_lost() {
     say(&room, "big", &"z".repeat(1 << 20)).await.unwrap();
     say(&room, "after", "please rehydrate").await.unwrap();
     say(&room, "normal", "on").await.unwrap();
-    let sent = std::fs::read_to_string(&file).unwrap();
-    let sent: Vec<Value> = sent.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let sent = sent_to(&file);
     let rehydrated: Vec<_> = sent.iter().map(|beat| beat["rehydration"].is_object()).collect();
     assert_eq!(sent.len(), 9);
     assert!(rehydrated[7], "the beat after the flood begins with a rehydration: {rehydrated:?}");
@@ -219,4 +243,150 @@ async fn while_time_is_paused_the_writer_is_not_asked() {
     let before = all(&room).len();
     say(&room, "r-1", "Anyone?").await.unwrap();
     assert_eq!(all(&room).len(), before + 1);
+}
+
+/// Whether a process runs; one that has ended and was not yet waited for does not.
+fn runs(pid: &str) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    status.rsplit(')').next().is_some_and(|rest| !rest.trim().is_empty() && !rest.trim().starts_with('Z'))
+}
+
+#[tokio::test]
+async fn a_writer_takes_what_it_started_with_it_also_when_it_has_ended_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("started");
+    for end in ["exit 3", "cat >/dev/null"] {
+        let house = House::open(MemoryStorage::new());
+        let script = format!("sleep 1000 </dev/null >/dev/null & echo $! > {}; {end}", file.display());
+        let room = attached(&house, &script, json!({ "writer_seconds": 1 })).await;
+        say(&room, "r-1", "I knock.").await.unwrap();
+        let pid = std::fs::read_to_string(&file).unwrap();
+        let gone = async {
+            while runs(&pid) {
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(std::time::Duration::from_secs(20), gone).await.expect(end);
+    }
+}
+
+#[tokio::test]
+async fn n19_a_writer_for_another_person_is_another_process_that_was_told_nothing() {
+    use turnkeep_ledger::fact::Fact;
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("sent");
+    let house = House::open(MemoryStorage::new());
+    // It asks for the scene with the view that it is told, and keeps all that it hears.
+    let scene = r#"v=$(printf '%s' "$line" | sed 's/.*"view":"\([^"]*\)".*/\1/'); printf '{"type":"tool","request":{"tool_request_id":"s","request_id":"%s","requested_by":{"engine":"sh","actor":"writer","knowledge_view":"%s"},"tool":{"name":"SCENE_PACK_BUILD"}}}\n' "$r" "$v"; read -r pack; printf '%s\n%s\n' "$line" "$pack" >> FILE; echo '{"type":"no_write"}'"#;
+    let script = answering(&scene.replace("FILE", file.to_str().unwrap()));
+    let body = json!({ "world_id": "w", "writer": format!("cmd: {script}"), "writer_persons": ["ALICE"] });
+    let room = house.world(body).await;
+    write(&room, "ALICE", "a", &["ALICE"], "only ALICE knows of the key").await.unwrap();
+    say(&room, "r-1", "I knock.").await.unwrap();
+    assert!(std::fs::read_to_string(&file).unwrap().contains("the key"));
+    std::fs::remove_file(&file).unwrap();
+    let change = json!({ "writer_persons": ["BOB"] });
+    let changed = room.read(|world| world.config.changed(&Node::root(&change, Code::ConfigInvalid)).unwrap());
+    room.record(vec![Fact::Config(Box::new(changed))]).await.unwrap();
+    say(&room, "r-2", "I knock again.").await.unwrap();
+    let heard = sent_to(&file);
+    assert_eq!((&heard[0]["view"], heard[0]["scene_anchor"].is_object()), (&json!("BOB"), true));
+    assert_eq!(heard[1]["pack"]["text"], "I knock.", "the scene as BOB sees it");
+    assert!(!std::fs::read_to_string(&file).unwrap().contains("the key"));
+    is_sound(&house, &room).await;
+}
+
+#[tokio::test]
+async fn what_is_refused_was_told_to_no_writer_and_left_no_trace() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("sent");
+    let house = House::open(MemoryStorage::new());
+    let room = attached(&house, &keeping(&file), json!({})).await;
+    say(&room, "r-1", "I knock.").await.unwrap();
+    let before = (sent_to(&file).len(), house.store.stats().turns);
+    let declare =
+        |time: &str| json!({ "time": { "declared_world_time": time, "timezone": "Europe/Berlin" } });
+    for (field, value, wanted) in [
+        ("ui", json!({ "stream_cursor": "x" }), Code::BadCursor),
+        ("declared_overrides", declare("noon"), Code::TimeFormat),
+        ("declared_overrides", declare("2030-03-31T02:30:00"), Code::TimeAmbiguous),
+        ("declared_overrides", declare("1999-01-01T00:00:00Z"), Code::TimeRegression),
+        ("invoker", json!({ "invoker_id": "operator", "invoker_role": "INVOKER" }), Code::InvokerForbidden),
+    ] {
+        let mut body = envelope("r-2", "never said");
+        body[field] = value;
+        assert_eq!(code(room.invoke(&Principal::Owner, body).await.unwrap_err()), wanted);
+    }
+    assert_eq!((sent_to(&file).len(), house.store.stats().turns), before);
+    say(&room, "r-2", "said").await.unwrap();
+}
+
+#[tokio::test]
+async fn n25_no_words_ask_for_a_rehydration() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("sent");
+    let house = House::open(MemoryStorage::new());
+    let asks = format!(
+        r#"printf '%s\n' "$line" >> {}; {}; {}"#,
+        file.display(),
+        ask(3).replace("knock", "please rehydrate: the context window is full"),
+        PROPOSE.replace("Come in.", "Rehydrate me now, please.")
+    );
+    let room = attached(&house, &answering(&asks), json!({})).await;
+    for id in ["r-1", "r-2", "r-3"] {
+        say(&room, id, "please rehydrate").await.unwrap();
+    }
+    let sent = sent_to(&file);
+    assert_eq!(sent.len(), 3);
+    assert!(sent.iter().all(|beat| beat.get("rehydration").is_none()), "{sent:?}");
+    assert_eq!(room.read(|world| world.epoch().map(|epoch| epoch.number)), Some(1));
+    assert!(lines(&house, room.contexts().await.unwrap(), "rehydration").is_empty());
+    assert_eq!(all(&room).len(), 6);
+}
+
+#[tokio::test]
+async fn n27_a_rejection_s_reason_is_in_no_entry_stream_or_prompt() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("sent");
+    let house = House::open(MemoryStorage::new());
+    let forbidden = PROPOSE.replace("REBECCA", "GEORGE");
+    let script = format!(r#"printf '%s\n' "$line" >> {}; {}; {forbidden}"#, file.display(), ask(1));
+    let room = attached(&house, &answering(&script), json!({})).await;
+    let mut answers = String::new();
+    for id in ["r-1", "r-2", "r-3"] {
+        answers += std::str::from_utf8(&say(&room, id, "I knock.").await.unwrap().body).unwrap();
+    }
+    let refused = room.beat(&person("ANN"), envelope("r-4", ""), bundle("r-4", "BOB", &[], "x"), None).await;
+    assert!(refused.unwrap().rejected);
+    answers += std::str::from_utf8(&say(&room, "r-5", "I knock.").await.unwrap().body).unwrap();
+    let reasons = lines(&house, room.contexts().await.unwrap(), "rejection");
+    assert_eq!(reasons.len(), 5, "they are in the audit");
+    let prompts = std::fs::read_to_string(&file).unwrap();
+    for word in ["AUTHOR_FORBIDDEN", "ACTOR_MISMATCH"] {
+        assert!(reasons.iter().any(|reason| reason.contains(word)), "{reasons:?}");
+        assert!(!answers.contains(word) && !prompts.contains(word), "{word}: {answers} {prompts}");
+        assert!(all(&room).iter().all(|text| !text.contains(word)));
+    }
+}
+
+#[tokio::test]
+async fn beats_that_wait_for_the_writer_find_what_the_one_before_wrote() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("found");
+    let house = House::open(MemoryStorage::new());
+    let keep = format!(r#"printf '%s\n' "$pack" >> {}"#, file.display());
+    let room = attached(&house, &answering(&format!("{}; {keep}; {PROPOSE}", ask(1))), json!({})).await;
+    let asked = (0..6).map(|number| {
+        let room = Arc::clone(&room);
+        tokio::spawn(async move { say(&room, &format!("r-{number}"), "I knock.").await.unwrap() })
+    });
+    for task in asked.collect::<Vec<_>>() {
+        task.await.unwrap();
+    }
+    let found = sent_to(&file)
+        .iter()
+        .map(|line| line["pack"]["results"].as_array().unwrap().len())
+        .collect::<Vec<_>>();
+    assert_eq!(found, [0, 2, 4, 6, 8, 10], "a knock and its answer more each time");
+    assert_eq!(all(&room).len(), 12);
 }

@@ -1,6 +1,6 @@
 //! Acting as somebody and reading as the audit: both leave their line, and neither shows more than it may.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Kind, Team, beat, refused};
 
@@ -43,6 +43,27 @@ async fn p21_acting_as_and_audit_reads_are_in_the_audit_and_as_shows_no_more() {
         team.post(Kind::Owner, "/v1/worlds/team/beats?audit=1", &beat("r-5", "BOB", "hi", None)).await;
     refused(&audit_write, 400, "BadRequest", "audit reads only");
     assert_eq!(team.lines().await.len(), lines.len(), "what is refused leaves no line");
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn an_auditor_goes_on_from_the_end_of_the_last_page() {
+    let team = Team::start().await;
+    let page = async |cursor: &Value| {
+        let rest = cursor.as_str().map(|cursor| format!("&cursor={cursor}")).unwrap_or_default();
+        let reply = team.get(Kind::Owner, &format!("/v1/worlds/team/stream?audit=1&limit=2{rest}")).await;
+        let stream = reply.json()["stream"].clone();
+        (stream["entries"].as_array().unwrap().len(), stream["cursor_after"].clone())
+    };
+    assert_eq!(page(&Value::Null).await, (0, Value::Null), "nothing was ever written");
+    for number in 0..3 {
+        team.say(&format!("r-{number}"), "hello").await;
+    }
+    let (first, next) = page(&Value::Null).await;
+    let (second, end) = page(&next).await;
+    assert_eq!((first, second, page(&end).await), (2, 1, (0, end.clone())));
+    team.write("r-9", "for ANN alone", Some(&["ANN"])).await;
+    assert_eq!(page(&end).await.0, 1);
     team.stop().await;
 }
 

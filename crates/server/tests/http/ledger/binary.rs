@@ -107,6 +107,9 @@ async fn the_binary_port_writes_nothing_to_a_world_and_its_reads_leave_lines() {
     let options = ReadOptions { include_payload: true, ..ReadOptions::default() };
     let last = peer.ask(&Request::GetLast(GetLast { context, limit: 3, options })).await;
     assert_eq!(status(&last), None, "{last:?}");
+    let hash = team.server.store.last(context, 1).unwrap().pop().unwrap().hash;
+    let blob = peer.ask(&Request::GetBlob(hash)).await;
+    assert_eq!(status(&blob), None, "{blob:?}");
     for followed in [Some(context), None] {
         let (mut peer, _) = Peer::greet(&team, Kind::Owner).await;
         let subscribe = Subscribe { context: followed, after: None, options };
@@ -115,6 +118,6 @@ async fn the_binary_port_writes_nothing_to_a_world_and_its_reads_leave_lines() {
     let lines = team.lines().await;
     let reads: Vec<_> =
         lines.iter().filter(|(what, _)| what == "store-read").map(|(_, details)| &details["how"]).collect();
-    assert_eq!(reads, ["turns", "events", "events"]);
+    assert_eq!(reads, ["turns", "blob", "events", "events"]);
     team.stop().await;
 }

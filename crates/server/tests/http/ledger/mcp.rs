@@ -128,20 +128,33 @@ async fn n33_nobody_speaks_as_the_operator_through_mcp() {
 #[tokio::test]
 async fn a_tool_that_fails_says_why_in_its_answer() {
     let team = Team::start().await;
-    for (tool, arguments, word) in [
-        ("ledger_write", json!({ "text": "  " }), "TEXT_EMPTY"),
-        ("ledger_write", json!({ "text": "x", "visible_to": ["CARL"] }), "VISIBILITY_INVALID"),
-        ("ledger_write", json!({ "text": "x", "visible_to": [] }), "VISIBILITY_INVALID"),
-        ("ledger_write", json!({ "text": 7 }), "TOOL_REQUEST_INVALID"),
-        ("ledger_write", json!({ "text": "x", "request_id": "" }), "REQUEST_ID_INVALID"),
-        ("ledger_search", json!({}), "TOOL_REQUEST_INVALID"),
-        ("ledger_search", json!({ "query": "x", "limit": 201 }), "BAD_LIMIT"),
-        ("ledger_search", json!({ "query": "x", "from": "soon" }), "TIME_FORMAT"),
-        ("ledger_read", json!({ "cursor": "x" }), "BAD_CURSOR"),
-        ("capsule_get", json!({}), "TOOL_REQUEST_INVALID"),
+    for (tool, arguments, word, path) in [
+        ("ledger_write", json!({ "text": "  " }), "TEXT_EMPTY", "text"),
+        (
+            "ledger_write",
+            json!({ "text": "x", "visible_to": ["ANN", "CARL"] }),
+            "VISIBILITY_INVALID",
+            "visible_to[1]",
+        ),
+        ("ledger_write", json!({ "text": "x", "visible_to": [] }), "VISIBILITY_INVALID", "visible_to"),
+        ("ledger_write", json!({ "text": 7 }), "TOOL_REQUEST_INVALID", "text"),
+        ("ledger_write", json!({ "text": "x", "request_id": "" }), "REQUEST_ID_INVALID", "request_id"),
+        ("ledger_search", json!({}), "TOOL_REQUEST_INVALID", "query"),
+        ("ledger_search", json!({ "query": "x".repeat(4097) }), "TOOL_REQUEST_INVALID", "query"),
+        ("ledger_search", json!({ "query": "x", "limit": 201 }), "BAD_LIMIT", "limit"),
+        ("ledger_search", json!({ "query": "x", "from": "soon" }), "TIME_FORMAT", "from"),
+        ("ledger_get", json!({ "ids": ["x".repeat(4097)] }), "TOOL_REQUEST_INVALID", "ids"),
+        ("ledger_read", json!({ "cursor": "x" }), "BAD_CURSOR", "cursor"),
+        ("capsule_get", json!({}), "TOOL_REQUEST_INVALID", "person_id"),
     ] {
         let (answer, failed) = call(&team, Kind::Writer, tool, arguments.clone()).await;
         assert!(failed && answer["error"]["code"] == word, "{tool} {arguments}: {answer}");
+        assert_eq!(answer["error"]["details"]["path"], path, "{tool}: {answer}");
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert!(
+            !message.contains("tool.") && (message.contains(path) || tool == "ledger_write"),
+            "{message}"
+        );
     }
     let same = json!({ "text": "once", "request_id": "k" });
     let first = call(&team, Kind::Writer, "ledger_write", same.clone()).await.0;

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
+use turnkeep_types::BlobHash;
+
 use super::{Kind, Team, refused};
+use crate::fs::tree;
 
 async fn contexts(team: &Team) -> Vec<String> {
     let page = team.get(Kind::Owner, "/v1/contexts?label=turnkeep.ledger.world=team").await.json();
@@ -35,6 +38,45 @@ async fn nothing_is_written_to_a_world_past_its_ledger() {
         refused(&team.post(Kind::Owner, "/v1/contexts", &body).await, 403, "Forbidden", &body);
     }
     assert_eq!(team.recorded(), before);
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn a_blob_that_is_a_world_s_record_is_read_with_a_line_there_and_no_other_is() {
+    let team = Team::start().await;
+    team.say("r-1", "hello").await;
+    let mut hashes = Vec::new();
+    for context in contexts(&team).await {
+        let turns = team.server.store.last(context.parse().unwrap(), 1).unwrap();
+        hashes.extend(turns.iter().map(|turn| turn.hash));
+    }
+    assert!(hashes.len() > 1);
+    let count = async |how: &str| {
+        let lines = team.lines().await;
+        lines.iter().filter(|(what, details)| what == "store-read" && details["how"] == how).count()
+    };
+    let mut record = Vec::new();
+    for (read, hash) in hashes.iter().enumerate() {
+        let blob = team.get(Kind::Owner, &format!("/v1/blobs/{hash}")).await;
+        assert_eq!((blob.status, count("blob").await), (200, read + 1));
+        record = blob.body.to_vec();
+    }
+    // The same bytes by another way, and bytes that are nobody's record.
+    let context = team.post(Kind::Owner, "/v1/contexts", &json!({})).await.json();
+    let context = context["context_id"].as_str().unwrap().to_owned();
+    let tree = tree(&[("record", 0, 0o644, &record)]);
+    for bytes in [tree.clone(), b"\x80".to_vec(), b"\x81\x01\xa3abc".to_vec()] {
+        let path = format!("/v1/blobs/{}", BlobHash::of(&bytes));
+        assert_eq!(team.call(Kind::Owner, "PUT", &path).body(bytes).send().await.status, 201);
+        assert_eq!(team.get(Kind::Owner, &path).await.status, 200);
+    }
+    assert_eq!(count("blob").await, hashes.len());
+    let body = json!({ "payload_b64": "gA==", "fs_root_hash": BlobHash::of(&tree).to_string() });
+    let turn = team.post(Kind::Owner, &format!("/v1/contexts/{context}/turns"), &body).await;
+    assert_eq!(turn.status, 201, "{}", turn.text());
+    let path = format!("/v1/turns/{}/fs/record", turn.json()["turn_id"].as_str().unwrap());
+    assert_eq!(team.get(Kind::Owner, &path).await.status, 200);
+    assert_eq!(count("blob").await, hashes.len() + 1);
     team.stop().await;
 }
 

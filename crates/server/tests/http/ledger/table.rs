@@ -22,6 +22,7 @@ const fn open(method: &'static str, path: &'static str, owner: u16, reader: u16,
 
 /// What is not here is the owner's.
 const OPEN: &[Open] = &[
+    open("get", "/v1/worlds/{world}/seat", 200, 200, 200),
     open("post", "/v1/worlds/{world}/invocations", 200, 200, 200),
     open("post", "/v1/worlds/{world}/beats", 200, 403, 200),
     open("post", "/v1/worlds/{world}/proposals/check", 200, 403, 200),
@@ -107,6 +108,21 @@ async fn every_route_with_every_kind_of_token() {
     assert!(listed.is_empty(), "routes that there are not: {listed:?}");
     assert!(tried > 8 * 35, "{tried}");
     team.stop().await;
+}
+
+#[test]
+fn n12_no_route_changes_or_deletes_an_entry() {
+    let document: Value = serde_json::from_str(turnkeep_server::openapi_json()).unwrap();
+    let paths = document["paths"].as_object().unwrap().iter();
+    let changing: BTreeSet<_> = paths
+        .filter(|(path, _)| path.starts_with("/v1/worlds"))
+        .flat_map(|(path, item)| {
+            item.as_object().unwrap().keys().map(move |method| (method.as_str(), path.as_str()))
+        })
+        .filter(|(method, _)| matches!(*method, "put" | "patch" | "delete"))
+        .collect();
+    let known = [("delete", "/v1/worlds/{world}/tokens/{token}"), ("patch", "/v1/worlds/{world}")];
+    assert_eq!(changing, BTreeSet::from(known));
 }
 
 #[tokio::test]

@@ -1,9 +1,12 @@
 //! Worlds, people and tokens as their owner keeps them.
 
 use serde_json::{Value, json};
+use turnkeep_journal::FaultyStorage;
+use turnkeep_journal::storage::Fault as DiskFault;
 use turnkeep_wire::json::ledger as wire;
 
 use super::{Kind, Team, beat, refused, search};
+use crate::client::Server;
 
 fn reads_as<T: serde::de::DeserializeOwned>(value: &Value) {
     if let Err(error) = serde_json::from_value::<T>(value.clone()) {
@@ -50,6 +53,101 @@ async fn every_answer_reads_back_as_its_shape() {
         team.post(Kind::Writer, &format!("{world}/proposals/check"), &beat("r-3", "BOB", "x", None)).await;
     reads_as::<wire::CheckAnswer>(&dry.json());
     team.stop().await;
+}
+
+#[tokio::test]
+async fn a_caller_learns_as_whom_it_is_there() {
+    let team = Team::start().await;
+    for (kind, rest, view, write) in [
+        (Kind::Owner, "", "GEORGE", true),
+        (Kind::Owner, "?as=ANN", "ANN", true),
+        (Kind::Reader, "", "ANN", false),
+        (Kind::Writer, "", "BOB", true),
+    ] {
+        let seat = team.get(kind, &format!("/v1/worlds/team/seat{rest}")).await.json();
+        reads_as::<wire::Seat>(&seat);
+        assert_eq!(seat, json!({ "world_id": "team", "view": view, "write": write }));
+    }
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn a_body_without_a_bundle_is_the_body_s_fault_and_uses_no_id() {
+    let team = Team::start().await;
+    for bundle in [json!(null), json!([]), json!("x")] {
+        let mut body = beat("r-1", "BOB", "hello", None);
+        body["bundle"] = bundle;
+        for path in ["beats", "proposals/check"] {
+            let reply = team.post(Kind::Writer, &format!("/v1/worlds/team/{path}"), &body).await;
+            refused(&reply, 400, "ENVELOPE_INVALID", &body);
+            assert_eq!(reply.json()["error"]["details"]["path"], "bundle");
+        }
+    }
+    team.write("r-1", "hello", None).await;
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn the_largest_bundle_comes_through_with_every_letter_escaped() {
+    let team = Team::start().await;
+    let mut body = beat("r-1", "BOB", "TEXT", None);
+    let entry = body["bundle"]["entries"][0].clone();
+    body["bundle"]["entries"] = vec![entry; 64].into();
+    let sent = body.to_string().replace("TEXT", &"\\u00e9".repeat(128 << 10));
+    let call = team.call(Kind::Writer, "POST", "/v1/worlds/team/beats");
+    let reply = call.header("content-type", "application/json").body(sent).send().await;
+    assert_eq!(reply.status, 200);
+    let shown = reply.json();
+    assert_eq!(shown["bundle"]["entries"].as_array().unwrap().len(), 64);
+    assert_eq!(shown["bundle"]["entries"][63]["text"], "é".repeat(128 << 10));
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn the_feed_of_all_says_which_world_changed_and_not_that_somebody_looked() {
+    let team = Team::start().await;
+    let mut feed = team.follow(Kind::Owner, "/v1/events").await;
+    let mut of_context = team.follow(Kind::Owner, "/v1/contexts/1/events").await;
+    assert!(of_context.chunk().await.unwrap().starts_with(':'));
+    let next = async |feed: &mut crate::client::Stream| loop {
+        let event = feed.event().await.unwrap();
+        if event.contains("event: world.changed") {
+            break event;
+        }
+    };
+    team.get(Kind::Owner, "/v1/worlds/team/stream?audit=1").await;
+    team.say("r-1", "hello").await;
+    assert_eq!(next(&mut feed).await, "event: world.changed\ndata: {\"ref\":\"world:team\"}");
+    team.post(Kind::Owner, "/v1/worlds", &json!({ "world_id": "new" })).await;
+    assert_eq!(next(&mut feed).await, "event: world.changed\ndata: {\"ref\":\"world:new\"}");
+    team.post(Kind::Owner, "/v1/worlds/else/invocations", &super::envelope("r-1", "")).await;
+    assert_eq!(next(&mut feed).await, "event: world.changed\ndata: {\"ref\":\"world:else\"}");
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn n30_a_store_that_fails_is_an_error_and_never_an_empty_stream() {
+    let disk = FaultyStorage::new(Some((120, DiskFault::FailedSync)));
+    let server = Server::on(disk, |_| {}).await;
+    let mut said = 0;
+    let refused = loop {
+        let body = super::envelope(&format!("r-{said}"), "hello");
+        let reply = server.post("/invocations", &body).send().await;
+        if reply.status != 200 {
+            break reply;
+        }
+        said += 1;
+        assert!(said < 500, "the disk never failed");
+    };
+    refused.error(503, "Unavailable");
+    assert!(said > 0);
+    let entries = |page: &Value| page["stream"]["entries"].as_array().unwrap().len();
+    assert_eq!(entries(&server.read("/v1/worlds/default/stream").await), said);
+    let again = server.post("/invocations", &super::envelope("r-0", "hello")).send().await;
+    assert_eq!((again.status, again.header("idempotency-replayed")), (200, Some("true")));
+    // A read that has to leave a line cannot, so it is not answered.
+    server.get("/v1/worlds/default/stream?audit=1").send().await.error(503, "Unavailable");
+    server.stop().await;
 }
 
 #[tokio::test]

@@ -133,6 +133,7 @@ fn the_wrappers_own_number_is_used_and_a_known_one_doubles_nothing() {
     // Evicted by now, and still known.
     assert_eq!(bench.complete(numbered(5, "late")), Ok("s:5".to_owned()));
     assert_eq!(bench.ids(None), ["s:9", "s:6"]);
+    assert_eq!(bench.complete(numbered(7, "never given")), Err(Reason::BadField));
     assert_eq!(bench.complete(numbered(0, "zero")), Err(Reason::BadField));
     assert_eq!(bench.complete(numbered(u64::MAX, "last")), Ok(format!("s:{}", u64::MAX)));
     assert_eq!(bench.complete(turn("beyond")), Err(Reason::BadField));

@@ -1,7 +1,9 @@
 //! Input: keys become submits and interruptions.
 
 use super::super::keys::Key;
+use super::super::typed::Typed;
 use super::Detector;
+use crate::pattern::Pattern;
 
 impl Detector {
     pub(super) fn input(&mut self, bytes: &[u8]) {
@@ -16,6 +18,9 @@ impl Detector {
     }
 
     pub(super) fn key(&mut self, key: Key) {
+        if matches!(key, Key::Enter | Key::Escape | Key::Interrupt) {
+            self.hand_over();
+        }
         match key {
             Key::Enter => self.enter(),
             Key::LineFeed if self.is_stream() => self.enter(),
@@ -24,8 +29,16 @@ impl Detector {
                 self.typed.key(key);
                 self.interrupt();
             }
-            key => self.typed.key(key),
+            key => self.write(key),
         }
+    }
+
+    /// A key that changes the line.
+    fn write(&mut self, key: Key) {
+        if !self.typed.has_text() {
+            self.typed_from = self.line.offset;
+        }
+        self.typed.key(key);
     }
 
     /// Ctrl-C was typed, or SIGINT was passed on.
@@ -40,7 +53,9 @@ impl Detector {
     }
 
     fn escape(&mut self) {
+        let blocked = self.state == super::State::Blocked;
         let Some(open) = self.phase.open_mut() else { return };
+        open.rejected |= blocked;
         open.escapes = open.escapes.saturating_add(1);
         open.interrupt_row = self.interrupt_row;
     }
@@ -58,25 +73,43 @@ impl Detector {
     /// Enter: a submit, the answer to a dialog, or the submit of the next turn.
     fn enter(&mut self) {
         let typed = std::mem::take(&mut self.typed);
-        if self.asks() {
+        if self.state == super::State::Blocked {
             return;
         }
-        let is_burst = self.is_stream() && self.phase.opened_at(self.now);
-        if self.phase.takes_submit(self.shows_working()) && !is_burst {
-            self.open(self.now, &typed, false);
-        } else {
-            self.queue(typed);
+        let asked = self.asks();
+        if !asked && self.phase.takes_submit(self.shows_working(), self.is_stream()) {
+            if !self.is_command(&typed) {
+                self.open(self.now, &typed, false);
+            }
+        } else if !asked || self.is_stream() {
+            self.queue(typed, !asked);
         }
     }
 
-    /// Whether Enter answers a question that is no prompt.
+    /// Whether what is submitted is a command of the program's own, which asks the assistant nothing.
+    fn is_command(&mut self, typed: &Typed) -> bool {
+        let Some(rule) = &self.profile.prompt else { return false };
+        let Some(command) = &rule.command else { return false };
+        let line = match (typed.plain(), &mut self.view) {
+            (Some(plain), _) => String::from_utf8_lossy(plain).into_owned(),
+            (None, Some(view)) => behind_prompt(&view.left_of_cursor(), &rule.cursor),
+            (None, None) => return false,
+        };
+        command.matches(&line) && !rule.asks.as_ref().is_some_and(|asks| asks.matches(&line))
+    }
+
+    /// Whether Enter answers a question of a program that reads its input as the prompt does.
     fn asks(&mut self) -> bool {
-        if self.state == super::State::Blocked {
-            return true;
-        }
         let working = self.phase.open_mut().is_some_and(|open| !open.continuing && open.feeds > 0);
         let raw = self.tty.is_some_and(|mode| !mode.canonical);
         let line_program = self.profile.prompt.as_ref().is_some_and(|prompt| prompt.tty);
         line_program && raw && working
     }
+}
+
+/// What stands behind the prompt.
+fn behind_prompt(row: &str, prompt: &Pattern) -> String {
+    let is_prompt = |at: &usize| row.get(..*at).is_some_and(|head| prompt.matches(head));
+    let end = (0..=row.len()).find(is_prompt).unwrap_or(0);
+    row.get(end..).unwrap_or_default().to_owned()
 }

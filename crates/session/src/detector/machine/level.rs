@@ -16,10 +16,10 @@ const SIGN_WAIT_MAX: Duration = Duration::from_millis(500);
 const SIGNAL_HOLD: Duration = Duration::from_millis(50);
 
 /// How long the output must rest after a ready signal, so that the last paragraph is painted …
-const QUIET: Duration = Duration::from_millis(70);
+pub(super) const QUIET: Duration = Duration::from_millis(70);
 
 /// … and how long that is waited for.
-const QUIET_WAIT_MAX: Duration = Duration::from_millis(250);
+pub(super) const QUIET_WAIT_MAX: Duration = Duration::from_millis(250);
 
 /// How long the output must rest where nothing but its text tells a prompt from an answer.
 const UNCONFIRMED_SETTLE: Duration = Duration::from_millis(250);
@@ -39,6 +39,11 @@ enum Level {
 impl Detector {
     /// Looks at the program and draws the conclusions.
     pub(super) fn look(&mut self) {
+        match self.hands_over_at() {
+            Some(due) if self.now < due => self.look_at = Some(due),
+            Some(_) => self.hand_over(),
+            None => {}
+        }
         match self.level() {
             Level::Unknown => self.ready = None,
             Level::Working => self.busy(State::Working),
@@ -51,6 +56,9 @@ impl Detector {
     fn busy(&mut self, state: State) {
         self.ready = None;
         self.phase.busy();
+        if state == State::Working {
+            self.phase.works_on();
+        }
         if self.state != State::Starting {
             self.enter_state(state);
         }
@@ -74,10 +82,38 @@ impl Detector {
             self.look_at = Some(due);
             return;
         }
+        if self.now < since.at + SIGN_WAIT_MAX && (self.is_silent() || self.may_be_interrupted(signal)) {
+            // The signal may come before the last words are painted.
+            self.look_at = Some(since.at + SIGN_WAIT_MAX);
+            return;
+        }
         let by_line_rule = signal == Signal::Line && self.profile.line.is_some();
-        let end = if by_line_rule { self.line.start } else { self.line.prompt_start(&self.prompt) };
+        let end = if by_line_rule {
+            self.line.start
+        } else {
+            self.line.prompt_start(&self.prompt, self.capture.begins_at())
+        };
         self.remember_prompt();
         self.prompt_seen(signal, end);
+    }
+
+    /// Whether nothing was said yet in a turn of a program that shows how it works.
+    fn is_silent(&mut self) -> bool {
+        let is_asked = self.shows_working() && self.phase.is_answered(Signal::Rows);
+        is_asked && self.view.as_mut().is_some_and(super::View::is_silent)
+    }
+
+    /// Whether Esc was pressed and the row is not there by which the program would confirm that.
+    fn may_be_interrupted(&mut self, signal: Signal) -> bool {
+        let Some(rule) = self.profile.interrupt.as_ref().filter(|_| signal != Signal::Status) else {
+            return false;
+        };
+        let Some(open) = self.phase.open_mut() else { return false };
+        let is_asked = open.escapes >= rule.escapes && !open.interrupted && !open.rejected;
+        let before = open.interrupt_row;
+        let has_row = rule.row.is_some();
+        let view = self.view.as_mut().filter(|_| is_asked && has_row);
+        view.is_some_and(|view| view.interrupt_row(&self.profile) <= before)
     }
 
     /// When a ready state counts: it stood for a while, and the output rests.

@@ -5,6 +5,7 @@
 //! anywhere changes nothing. A turn is completed only by a prompt that was seen, never by a timeout.
 //! Everything that is kept is bounded: the line, the content, the screen, the typed input.
 
+mod ahead;
 mod input;
 mod level;
 mod output;
@@ -39,6 +40,8 @@ pub struct Detector {
     now: Duration,
     keys: Keys,
     typed: Typed,
+    /// Where the output was when the line began to be typed.
+    typed_from: u64,
     tokens: Tokenizer,
     signals: Signals,
     tty: Option<TtyMode>,
@@ -69,6 +72,7 @@ impl Detector {
             now: Duration::ZERO,
             keys: Keys::new(),
             typed: Typed::default(),
+            typed_from: 0,
             tokens: Tokenizer::new(),
             signals: Signals::default(),
             tty: None,

@@ -21,8 +21,8 @@ pub(super) struct Line {
     pub(super) start: u64,
     /// Where the sequence began that the output is in or has just ended.
     sequence: u64,
-    /// Where bracketed paste was switched on in this line.
-    paste: Option<u64>,
+    /// Where bracketed paste was switched on, while it is: there the prompt begins, however many lines it has.
+    pub(super) paste: Option<u64>,
     /// The line of the main screen, and where it began, while the alternate one is shown.
     aside: Option<(Vec<u8>, u64)>,
 }
@@ -42,7 +42,6 @@ impl Line {
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.start = self.offset;
-        self.paste = None;
     }
 
     /// The other screen is shown: the main one has its line, whatever the alternate one ends with.
@@ -60,10 +59,10 @@ impl Line {
         }
     }
 
-    /// Where the prompt at the end of this line begins, for a line editor that says so or a prompt
-    /// that is known; else the line's start.
-    pub(super) fn prompt_start(&self, prompt: &str) -> u64 {
-        if let Some(paste) = self.paste {
+    /// Where the prompt at the end of this line begins, for a line editor that has said so since an offset
+    /// or a prompt that is known; else the line's start.
+    pub(super) fn prompt_start(&self, prompt: &str, since: u64) -> u64 {
+        if let Some(paste) = self.paste.filter(|paste| *paste >= since) {
             return paste;
         }
         let known = !prompt.is_empty() && self.bytes.ends_with(prompt.as_bytes());
@@ -133,7 +132,10 @@ impl Detector {
         match change {
             Change::Light(light) => self.light(light),
             Change::PasteOn => self.line.paste = Some(self.line.sequence),
-            Change::PasteOff => self.capture.paste_off(self.line.start),
+            Change::PasteOff => {
+                self.line.paste = None;
+                self.capture.paste_off(self.line.start);
+            }
             Change::Screens => self.line.change_screens(self.signals.alternate),
             Change::OutputBegins => self.output_begins(),
             Change::PromptBegins if self.is_stream() && self.phase.is_open() => {
@@ -153,6 +155,7 @@ impl Detector {
     /// The program said its state.
     fn light(&mut self, light: Light) {
         if light == Light::Ready {
+            self.hand_over();
             self.light_at.get_or_insert(self.now);
             return;
         }
@@ -161,8 +164,10 @@ impl Detector {
             && self.phase.is_queued()
             && self.now > at
         {
-            let signal = self.trusted();
-            self.complete(signal, self.line.start);
+            self.begin_hand_over();
+        }
+        if light == Light::Working {
+            self.phase.works_on();
         }
         self.light_at = None;
         self.ready = None;
@@ -173,7 +178,7 @@ impl Detector {
         self.phase.line_feed();
         if self.is_stream() && self.phase.is_open() && self.capture.in_head() {
             self.capture.line_feed(self.line.offset, self.line.bytes(), &self.prompt);
-        } else {
+        } else if !self.took_queued() {
             self.complete_line();
         }
         self.line.clear();
@@ -186,14 +191,13 @@ impl Detector {
             return;
         }
         let text = strip(self.line.bytes());
-        if !pattern.matches(&text) {
-            return;
-        }
+        let Some(end) = pattern.match_end(&text) else { return };
         if self.phase.is_open() && self.is_stream() && self.capture.is_blank(self.line.start) {
             // Nothing came before it: no turn ends here, and the one that is open goes on behind it.
             self.capture.cut_head(self.line.offset);
         } else {
             self.prompt_seen(Signal::Line, self.line.start);
+            self.answer_behind_prompt(end);
         }
     }
 }

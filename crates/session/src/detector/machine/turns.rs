@@ -6,12 +6,10 @@ use super::super::render::render;
 use super::super::sequence::strip;
 use super::super::typed::Typed;
 use super::Detector;
+use super::ahead::Queued;
 use crate::screen::Ending;
 use std::collections::VecDeque;
 use std::time::Duration;
-
-/// How many inputs are remembered that were typed ahead.
-const QUEUED_MAX: usize = 16;
 
 /// Where the session is.
 #[derive(Debug)]
@@ -45,14 +43,18 @@ pub(super) struct Open {
     pub(super) escapes: u8,
     /// The lowest row that told an interruption when Esc was pressed.
     pub(super) interrupt_row: Option<usize>,
+    /// Esc was pressed in a dialog, and the program was not seen working since.
+    pub(super) rejected: bool,
+    /// When the program was seen working on the prompt that was queued behind this one.
+    pub(super) handed_over: Option<Duration>,
     incomplete: bool,
 }
 
-/// An Enter that was typed while the program worked.
-#[derive(Debug)]
-pub(super) struct Queued {
-    pub(super) at: Duration,
-    pub(super) typed: Typed,
+impl Open {
+    /// Whether nothing came yet for an Enter that was typed before the last boundary.
+    pub(super) fn is_unanswered_queue(&self) -> bool {
+        self.by_queue && self.feeds == 0
+    }
 }
 
 impl Phase {
@@ -82,6 +84,13 @@ impl Phase {
         }
     }
 
+    /// The program works on: a dialog that was left was not rejected.
+    pub(super) fn works_on(&mut self) {
+        if let Self::Open(open) = self {
+            open.rejected = false;
+        }
+    }
+
     /// A line feed came.
     pub(super) fn line_feed(&mut self) {
         if let Self::Open(open) = self {
@@ -90,20 +99,16 @@ impl Phase {
     }
 
     /// Whether Enter submits: at a prompt, or again before the program took the last one up. A program
-    /// that shows itself working is known to have done so; of others a line feed tells.
-    pub(super) fn takes_submit(&self, shows_working: bool) -> bool {
+    /// that shows itself working is known to have done so; of others a line feed tells. A stream takes up
+    /// every line: a second one before that is only early.
+    pub(super) fn takes_submit(&self, shows_working: bool, is_stream: bool) -> bool {
         match self {
             Self::Starting => false,
             Self::Idle => true,
             Self::Open(open) if open.continuing => true,
             Self::Open(open) if shows_working => !open.busy,
-            Self::Open(open) => open.feeds == 0,
+            Self::Open(open) => open.feeds == 0 && (open.by_queue || !is_stream),
         }
-    }
-
-    /// Whether a turn was opened at this moment: an Enter that comes with it is another line of a burst.
-    pub(super) fn opened_at(&self, now: Duration) -> bool {
-        matches!(self, Self::Open(open) if open.start == now && !open.by_queue)
     }
 
     /// Whether the program did something for the turn, as far as this kind of signal can tell.
@@ -152,7 +157,7 @@ impl Detector {
             };
             self.capture.begin(self.line.offset, typed, self.line.bytes(), echoing);
             self.enter_state(State::Working);
-        } else if let Some(view) = &mut self.view {
+        } else if let Some(view) = self.view.as_mut().filter(|view| !by_queue || !view.is_open()) {
             view.begin();
         }
         if let Some(raw) = &mut self.raw {
@@ -172,7 +177,7 @@ impl Detector {
             }
             Phase::Idle => self.enter_state(State::Ready),
             Phase::Open(_) if self.phase.is_answered(signal) => self.complete(signal, end),
-            Phase::Open(open) if open.by_queue && open.feeds == 0 && !self.shows_working() => self.taken(),
+            Phase::Open(open) if open.is_unanswered_queue() && !self.shows_working() => self.taken(),
             Phase::Open(_) => {}
         }
     }
@@ -198,31 +203,6 @@ impl Detector {
         self.enter_state(State::Ready);
         self.typed.prompted();
         self.open_queued(open.queued);
-    }
-
-    /// Opens the turn of the first input that was typed ahead.
-    fn open_queued(&mut self, mut queued: VecDeque<Queued>) {
-        let Some(first) = queued.pop_front() else { return };
-        self.open(first.at, &first.typed, true);
-        if let Some(open) = self.phase.open_mut() {
-            open.queued = queued;
-        }
-        self.look_soon();
-    }
-
-    /// An Enter that is the submit of the next turn, if a boundary comes first. The tty echoes the line of
-    /// a stream at once; a screen shows what it takes up, and only the last Enter is of interest.
-    pub(super) fn queue(&mut self, typed: Typed) {
-        let (now, at, is_stream) = (self.now, self.line.offset, self.is_stream());
-        let echoes = self.tty.is_none_or(|mode| mode.echo) && is_stream;
-        let Some(open) = self.phase.open_mut() else { return };
-        if let Some(line) = typed.plain().filter(|_| echoes) {
-            self.capture.typed_ahead(at, line);
-        }
-        if !is_stream || open.queued.len() == QUEUED_MAX {
-            open.queued.pop_back();
-        }
-        open.queued.push_back(Queued { at: now, typed });
     }
 
     pub(super) fn enter_state(&mut self, state: State) {
@@ -260,7 +240,11 @@ impl Detector {
     fn screen_turn(&mut self, open: &Open, signal: Signal) -> Option<Turn> {
         let interrupted = self.was_interrupted(open, signal);
         let ending = if interrupted { Ending::Interrupted } else { Ending::Complete };
-        let gathered = self.view.as_mut().map(|view| view.text(ending));
+        let hands_over = open.handed_over.is_some();
+        let gathered = self
+            .view
+            .as_mut()
+            .map(|view| if hands_over { view.hand_over(ending) } else { view.text(ending) });
         let (text, incomplete) = gathered.map_or((String::new(), true), |text| (text.text, text.incomplete));
         let raw = self.raw.as_mut().map(|raw| std::mem::replace(raw, Raw::new(raw.bytes_max)));
         text.chars().any(|c| !c.is_whitespace()).then(|| Turn {
@@ -273,15 +257,15 @@ impl Detector {
             incomplete: open.incomplete || incomplete,
             signal,
             start: open.start,
-            end: self.now,
+            end: open.handed_over.unwrap_or(self.now),
         })
     }
 
     /// Ctrl-C always interrupts; Esc where it is the program's key for it and the program confirms.
     fn was_interrupted(&mut self, open: &Open, signal: Signal) -> bool {
         let Some(rule) = &self.profile.interrupt else { return open.interrupted };
-        if open.interrupted || open.escapes < rule.escapes {
-            return open.interrupted;
+        if open.interrupted || open.rejected || open.escapes < rule.escapes {
+            return open.interrupted || open.rejected;
         }
         if signal == Signal::Status {
             return self.signals.idle;

@@ -63,7 +63,8 @@ shapes! {
         bundles: u64,
         /// Answers that were made again.
         answers: u64,
-        /// Answers that need their request to be made again.
+        /// Answers that were not: they show a bundle that was refused or wrote nothing as it was sent, which is
+        /// not recorded.
         answers_skipped: u64,
         /// What does not fit.
         faults: Vec<Misfit>,

@@ -111,6 +111,16 @@ shapes! {
         /// Its time.
         world_time: WorldClock,
     }
+    /// As whom a caller is in a world.
+    #[serde(deny_unknown_fields)]
+    Seat {
+        /// The world.
+        world_id: String,
+        /// With whose eyes: a person, or GEORGE.
+        view: String,
+        /// Whether it may write.
+        write: bool,
+    }
     /// Where a fork came from.
     #[serde(deny_unknown_fields)]
     ForkedFrom {

@@ -3,12 +3,12 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
 use turnkeep_ledger::search::{ClassId, Index, Query, Scope};
-use turnkeep_ledger::teamworld::{Plan, Question, TeamWorld};
+use turnkeep_ledger::teamworld::{Question, TeamWorld};
 
 use crate::commands::bench::figures::{Measured, number};
 use crate::commands::bench::progress;
+use crate::commands::bench::table::Row;
 
 /// As many classes as a search must stand.
 const MANY: u32 = 200;
@@ -24,8 +24,7 @@ enum Division {
 }
 
 /// Figures of one division.
-#[derive(Debug)]
-struct Row {
+struct Figures {
     name: &'static str,
     build: Duration,
     searches: Measured,
@@ -33,41 +32,50 @@ struct Row {
     bytes: usize,
 }
 
-/// All figures.
-#[derive(Debug)]
-pub(super) struct Speed {
-    entries: usize,
-    text_bytes: usize,
-    rows: Vec<Row>,
-    checkpoint_bytes: usize,
-    encode: Duration,
-    decode: Duration,
-}
-
-/// Measures a world of this plan.
-pub(super) fn measure(plan: &Plan) -> Speed {
-    progress(&format!("a world of {} entries", plan.entries));
-    let world = TeamWorld::new(plan);
-    let mut rows = Vec::new();
-    let mut checkpoint = (0, Duration::ZERO, Duration::ZERO);
+/// Measures the index of a world.
+pub(super) fn measure(world: &TeamWorld) -> Vec<Row> {
     let divisions = [
         ("own audiences", Division::Own),
         ("one class", Division::Classes(1)),
         ("200 classes", Division::Classes(MANY)),
     ];
+    let mut rows = Vec::new();
+    let mut means = Vec::new();
     for (name, division) in divisions {
         progress(&format!("search, {name}"));
         let start = Instant::now();
-        let index = build(&world, division);
+        let index = build(world, division);
         let build = start.elapsed();
-        rows.push(Row { name, build, searches: search(&world, &index, division), bytes: index.heap_bytes() });
+        let searches = search(world, &index, division);
+        let figures = Figures { name, build, searches, bytes: index.heap_bytes() };
+        means.push(1e3 / searches.rate);
+        rows.extend(figures.rows(world.text_bytes()));
         if division == Division::Own {
-            checkpoint = restart(&index);
+            rows.extend(restart(&index, world.text_bytes()));
         }
     }
-    let (checkpoint_bytes, encode, decode) = checkpoint;
-    let (entries, text_bytes) = (world.entries.len(), world.text_bytes());
-    Speed { entries, text_bytes, rows, checkpoint_bytes, encode, decode }
+    if let [_, one, many] = means[..] {
+        rows.push(Row::times("search, 200 classes, of one class, by the mean", many / one).at_most(2.0));
+    }
+    rows
+}
+
+impl Figures {
+    fn rows(&self, text_bytes: usize) -> Vec<Row> {
+        let Measured { p50_ms, p99_ms, rate } = self.searches;
+        let row = |what: &str| format!("search, {}, {what}", self.name);
+        vec![
+            Row::millis(&row("p50"), p50_ms).at_most(1.0),
+            Row::millis(&row("p99"), p99_ms).at_most(10.0),
+            Row::millis(&row("mean"), 1e3 / rate),
+            Row::seconds(&row("index built"), self.build.as_secs_f64()),
+            Row::times(&row("index, of the text"), of_text(self.bytes, text_bytes)).at_most(1.5),
+        ]
+    }
+}
+
+fn of_text(bytes: usize, text_bytes: usize) -> f64 {
+    number(bytes) / number(text_bytes.max(1))
 }
 
 fn build(world: &TeamWorld, division: Division) -> Index {
@@ -111,7 +119,7 @@ fn ask(world: &TeamWorld, index: &Index, question: &Question, classes: &[ClassId
 }
 
 /// Bytes of a checkpoint, and how long it takes to write it to memory and to read it back.
-fn restart(index: &Index) -> (usize, Duration, Duration) {
+fn restart(index: &Index, text_bytes: usize) -> Vec<Row> {
     let start = Instant::now();
     let bytes = index.encode();
     let encode = start.elapsed();
@@ -119,48 +127,9 @@ fn restart(index: &Index) -> (usize, Duration, Duration) {
     let read = Index::decode(&bytes);
     let decode = start.elapsed();
     assert_eq!(read.map(|index| index.len()).ok(), Some(index.len()), "a checkpoint is read back");
-    (bytes.len(), encode, decode)
-}
-
-impl Speed {
-    fn of_text(&self, bytes: usize) -> f64 {
-        number(bytes) / number(self.text_bytes.max(1))
-    }
-
-    /// For people.
-    pub(super) fn lines(&self) -> Vec<String> {
-        let megabytes = number(self.text_bytes) / 1e6;
-        let mut lines = vec![format!("speed, {} entries, {megabytes:.0} MB of text", self.entries)];
-        for row in &self.rows {
-            let Measured { p50_ms, p99_ms, rate } = row.searches;
-            let (build, size) = (row.build.as_secs_f64(), self.of_text(row.bytes));
-            lines.push(format!(
-                "  {:14} p50 {p50_ms:.2} ms  p99 {p99_ms:.2} ms  mean {:.2} ms  build {build:.1} s  index {size:.2} x text",
-                row.name,
-                1e3 / rate
-            ));
-        }
-        lines.push(format!(
-            "  checkpoint     {:.2} x text  written in {:.2} s  read in {:.2} s",
-            self.of_text(self.checkpoint_bytes),
-            self.encode.as_secs_f64(),
-            self.decode.as_secs_f64()
-        ));
-        lines
-    }
-
-    /// For programs.
-    pub(super) fn json(&self) -> Value {
-        let rows = self.rows.iter().map(|row| {
-            json!({
-                "name": row.name, "p50_ms": row.searches.p50_ms, "p99_ms": row.searches.p99_ms,
-                "mean_ms": 1e3 / row.searches.rate, "build_s": row.build.as_secs_f64(), "index_bytes": row.bytes,
-            })
-        });
-        json!({
-            "entries": self.entries, "text_bytes": self.text_bytes, "rows": rows.collect::<Vec<_>>(),
-            "checkpoint_bytes": self.checkpoint_bytes, "encode_s": self.encode.as_secs_f64(),
-            "decode_s": self.decode.as_secs_f64(),
-        })
-    }
+    vec![
+        Row::times("index checkpoint, of the text", of_text(bytes.len(), text_bytes)),
+        Row::seconds("index checkpoint, made", encode.as_secs_f64()),
+        Row::seconds("index checkpoint, read", decode.as_secs_f64()),
+    ]
 }

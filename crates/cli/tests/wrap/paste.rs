@@ -1,0 +1,132 @@
+//! Pastes into a program that does not read them: the keyboard stays the user's, and what waits is bounded.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use turnkeep_client::broker::{Connection, Error, socket_path};
+use turnkeep_types::broker::{CompletedTurn, Paste, Reason, Register, Role};
+
+use crate::relay::{Broker, client, session};
+use crate::terminal::Terminal;
+
+/// Puts a content into the relay buffer, by way of a session that has just that turn.
+fn copy(dir: &Path, client: &mut Connection, content: Vec<u8>) {
+    let mut wrapper = Connection::open(&socket_path(dir), Role::Wrapper, Duration::from_secs(30)).unwrap();
+    let session = format!("{:032x}", content.len());
+    wrapper.register(Register { session: session.clone(), pid: 1, ..Register::default() }).unwrap();
+    let turn =
+        CompletedTurn { session: session.clone(), content: content.into(), ..CompletedTurn::default() };
+    wrapper.turn_completed(turn).unwrap();
+    client.capture(&session).unwrap();
+}
+
+/// Runs a script whose session has this name, until it says that it is ready; gives the session's id.
+fn run(dir: &Path, client: &mut Connection, args: &[&str], script: &str) -> (Terminal, String) {
+    let args = [&["--name", "target"], args, &["--", "sh", "-c", script]].concat();
+    let mut terminal = Terminal::wrap_with(&args, &[("XDG_RUNTIME_DIR", dir.to_str().unwrap())]);
+    terminal.until("ready");
+    let id = session(client, &mut terminal, "target", |_| true).session;
+    (terminal, id)
+}
+
+fn paste(client: &mut Connection, session: &str) -> Result<(), Error> {
+    client.paste(Paste { session: session.to_owned(), ..Paste::default() })
+}
+
+#[test]
+fn a_paste_that_nobody_reads_leaves_the_keyboard_to_the_user() {
+    let dir = tempfile::tempdir().unwrap();
+    let broker = Broker::start(dir.path());
+    let mut client = client(dir.path());
+    copy(dir.path(), &mut client, b"a line that nobody reads\n".repeat(8000));
+    // A program that takes no interrupt shows that the keys of the user are seen, one that does ends.
+    let script = "trap '' INT; echo ready; (trap - INT; sleep 100); echo over; cat > \"$HOME/came\"";
+    let (mut terminal, id) = run(dir.path(), &mut client, &[], script);
+    paste(&mut client, &id).unwrap();
+    terminal.until("a line that nobody reads");
+    terminal.type_bytes(b"typed meanwhile");
+    terminal.until("typed meanwhile");
+    terminal.type_bytes(b"\x1c");
+    let (_, status) = terminal.finish();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(3), "{status}");
+    broker.stop();
+}
+
+#[test]
+fn an_interrupt_drops_the_rest_of_a_paste() {
+    let dir = tempfile::tempdir().unwrap();
+    let broker = Broker::start(dir.path());
+    let mut client = client(dir.path());
+    copy(dir.path(), &mut client, b"pasted\n".repeat(20_000));
+    let script = "trap 'echo caught' INT; echo ready; sleep 100; exec cat > \"$HOME/came\"";
+    let (mut terminal, id) = run(dir.path(), &mut client, &[], script);
+    paste(&mut client, &id).unwrap();
+    terminal.until("pasted");
+    terminal.type_bytes(b"\x03");
+    terminal.until("caught");
+    terminal.type_bytes(b"typed\n\x04");
+    assert!(terminal.finish().1.success());
+    assert_eq!(std::fs::read_to_string(terminal.home().join("came")).unwrap(), "typed\n");
+    broker.stop();
+}
+
+#[test]
+fn a_long_paste_arrives_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let broker = Broker::start(dir.path());
+    let mut client = client(dir.path());
+    let content = crate::noise(9, 300_000);
+    copy(dir.path(), &mut client, content.clone());
+    let script = "stty raw -echo; printf ready; head -c 600000 > \"$HOME/came\"; printf done";
+    let (mut terminal, id) = run(dir.path(), &mut client, &[], script);
+    for _ in 0..2 {
+        paste(&mut client, &id).unwrap();
+    }
+    terminal.until("done");
+    assert!(std::fs::read(terminal.home().join("came")).unwrap() == content.repeat(2));
+    broker.stop();
+}
+
+#[test]
+fn one_queue_of_sixteen_mebibytes_waits_for_a_program_that_does_not_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let broker = Broker::start(dir.path());
+    let mut client = client(dir.path());
+    copy(dir.path(), &mut client, vec![b'x'; 1_000_000]);
+    let (mut terminal, id) = run(dir.path(), &mut client, &[], "stty raw -echo; printf ready; sleep 100");
+    let mut taken = 0;
+    let since = Instant::now();
+    terminal.wait_for("the queue is full for a while", |_| {
+        match paste(&mut client, &id) {
+            Ok(()) => taken += 1,
+            Err(Error::Refused(refusal)) => assert_eq!(refusal.reason, Reason::Busy),
+            Err(error) => panic!("{error}"),
+        }
+        taken > 30 || since.elapsed() > Duration::from_secs(1)
+    });
+    // Beside those in the queue one is on its way into the program, and part of another on its way here.
+    assert!((16..=18).contains(&taken), "{taken} pastes of a megabyte");
+    terminal.signal(rustix::process::Signal::KILL);
+    terminal.finish();
+    broker.stop();
+}
+
+#[test]
+fn a_watched_program_that_prints_without_a_pause_gets_its_pastes() {
+    let dir = tempfile::tempdir().unwrap();
+    let broker = Broker::start(dir.path());
+    let mut client = client(dir.path());
+    copy(dir.path(), &mut client, b"now".to_vec());
+    let script = "stty raw -echo; printf ready; yes & head -c 3 > \"$HOME/came\"; kill $!; printf '|came|'";
+    let (mut terminal, id) = run(dir.path(), &mut client, &["--share"], script);
+    let mut watcher =
+        Connection::open(&socket_path(dir.path()), Role::Client, Duration::from_secs(30)).unwrap();
+    watcher.watch(&id).unwrap();
+    let watching = std::thread::spawn(move || while watcher.next_unasked(Duration::from_mins(1)).is_ok() {});
+    terminal.count_until("y\ny\n");
+    paste(&mut client, &id).unwrap();
+    terminal.count_until("|came|");
+    terminal.finish();
+    broker.stop();
+    watching.join().unwrap();
+}

@@ -1,0 +1,178 @@
+//! A world's search index on disk, so that a start need not index every entry again.
+//!
+//! Little-endian:
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 8 | `TKWORLDX` |
+//! | 4 | version, 1 |
+//! | 16 | the store's id |
+//! | 1, then its bytes | the world's name |
+//! | 16 | the id of the last entry that the index has |
+//! | 32 | BLAKE3 of all before |
+//! | rest | the index, with a hash of its own |
+//!
+//! A checkpoint is never evidence. One that is damaged, of another version, store or world, or of a ledger
+//! that does not have that entry in that place, is as good as none: the world is read from the log alone.
+//! Entry ids are random, so the last one tells whether it is this ledger's index.
+
+use turnkeep_store::Store;
+use turnkeep_types::ContextId;
+
+use crate::fact::Fact;
+use crate::ids::EntryId;
+use crate::log::{self, LoadError, Place};
+use crate::search::Index;
+use crate::world::World;
+
+const MAGIC: &[u8; 8] = b"TKWORLDX";
+const VERSION: u32 = 1;
+const HASH_BYTES: usize = 32;
+
+/// An index that was kept, and the last entry that it has.
+#[derive(Debug, Clone)]
+pub struct Checkpoint {
+    index: Index,
+    last: EntryId,
+}
+
+/// The checkpoint of a world in a store; none of one without entries.
+pub fn encode(world: &World, store: [u8; 16]) -> Option<Vec<u8>> {
+    let last = world.all_entries().last()?.id;
+    let mut bytes = header(world.config.world.as_str(), store, last);
+    bytes.extend_from_slice(blake3::hash(&bytes).as_bytes());
+    bytes.extend_from_slice(&world.index().encode());
+    Some(bytes)
+}
+
+fn header(world: &str, store: [u8; 16], last: EntryId) -> Vec<u8> {
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend_from_slice(&VERSION.to_le_bytes());
+    bytes.extend_from_slice(&store);
+    bytes.push(u8::try_from(world.len()).unwrap_or(u8::MAX));
+    bytes.extend_from_slice(world.as_bytes());
+    bytes.extend_from_slice(&last.0.to_le_bytes());
+    bytes
+}
+
+impl Checkpoint {
+    /// What these bytes hold, if they are a whole checkpoint of this world in this store.
+    pub fn decode(bytes: &[u8], world: &str, store: [u8; 16]) -> Option<Self> {
+        let head_bytes = header(world, store, EntryId(0)).len();
+        let (head, rest) = bytes.split_at_checked(head_bytes)?;
+        let (hash, index) = rest.split_at_checked(HASH_BYTES)?;
+        let last = EntryId(u128::from_le_bytes(*head.last_chunk()?));
+        let ours = head == header(world, store, last) && hash == blake3::hash(head).as_bytes();
+        let index = ours.then(|| Index::decode(index).ok())?.filter(|index| !index.is_empty())?;
+        Some(Self { index, last })
+    }
+
+    /// How many entries it has.
+    pub fn len(&self) -> u32 {
+        self.index.len()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.index.is_empty()
+    }
+}
+
+/// Reads a world from the store and takes what is indexed already from a checkpoint. None if the world was
+/// never completed. The world is the same as without the checkpoint.
+pub fn load(
+    store: &Store,
+    contexts: [ContextId; 3],
+    checkpoint: Option<Checkpoint>,
+) -> Result<Option<(World, Place)>, LoadError> {
+    match checkpoint {
+        Some(checkpoint) => match resume(store, contexts, checkpoint)? {
+            Some(resumed) => Ok(Some(resumed)),
+            None => log::load(store, contexts),
+        },
+        None => log::load(store, contexts),
+    }
+}
+
+/// None if the checkpoint is not of this ledger.
+fn resume(
+    store: &Store,
+    contexts: [ContextId; 3],
+    checkpoint: Checkpoint,
+) -> Result<Option<(World, Place)>, LoadError> {
+    let Checkpoint { index, last } = checkpoint;
+    let (end, mut index) = (index.len(), Some(index));
+    let mut place = Place::new(contexts);
+    let mut world: Option<World> = None;
+    place.catch_up(store, |_, fact| match (&mut world, fact) {
+        (Some(world), fact) => world.apply(fact),
+        (none, Fact::Config(config)) => {
+            *none = index.take().map(|index| World::with_index(*config, index));
+        }
+        (None, _) => {}
+    })?;
+    let ours = |world: &World| {
+        let entry = end.checked_sub(1).and_then(|number| world.entry(number));
+        entry.is_some_and(|entry| entry.id == last)
+    };
+    Ok(world.filter(ours).map(|world| (world, place)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use turnkeep_types::Timestamp;
+
+    use super::*;
+    use crate::config::{Config, Profile};
+    use crate::entry::{Author, AuthorClass, Channel, Entry};
+    use crate::ids::{BundleId, Name};
+    use crate::time::WorldTime;
+
+    const STORE: [u8; 16] = [7; 16];
+
+    fn world() -> World {
+        let time = WorldTime::at(Timestamp(1_763_197_200_000));
+        let mut world = World::new(Config::new(Name::new("w").unwrap(), Profile::Narrative, time.clone()));
+        for number in 0..20 {
+            world.apply(Fact::Entry(Entry {
+                id: EntryId(number),
+                bundle: BundleId(1),
+                request: Arc::from("r"),
+                time: time.clone(),
+                author: Author { class: AuthorClass::Person, id: Name::new("ANN").unwrap() },
+                label: "Ann".into(),
+                visible_to: (number % 3 == 0).then(|| Box::from([Name::new("BOB").unwrap()])),
+                channel: Channel::People,
+                text: format!("It is ticket PAY-{number} again.").into(),
+            }));
+        }
+        world
+    }
+
+    #[test]
+    fn a_checkpoint_reads_back_only_as_a_whole_and_only_in_its_place() {
+        let whole = encode(&world(), STORE).unwrap();
+        let read = |bytes: &[u8]| Checkpoint::decode(bytes, "w", STORE);
+        let back = read(&whole).expect("a whole checkpoint");
+        assert_eq!((back.len(), back.last), (20, EntryId(19)));
+        assert!(back.index.encode() == world().index().encode());
+        assert!(Checkpoint::decode(&whole, "v", STORE).is_none(), "another world");
+        assert!(Checkpoint::decode(&whole, "w", [8; 16]).is_none(), "another store");
+        for at in 0..whole.len() {
+            assert!(read(&whole[..at]).is_none(), "cut at {at}");
+            let mut damaged = whole.clone();
+            damaged[at] ^= 1 << (at % 8);
+            assert!(read(&damaged).is_none(), "flipped at {at}");
+        }
+        assert!(read(&[&whole[..], b"x"].concat()).is_none(), "more than there was");
+    }
+
+    #[test]
+    fn a_world_without_entries_has_no_checkpoint() {
+        let time = WorldTime::at(Timestamp(1));
+        let empty = World::new(Config::new(Name::new("w").unwrap(), Profile::Narrative, time));
+        assert!(encode(&empty, STORE).is_none());
+    }
+}

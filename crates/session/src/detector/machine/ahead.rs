@@ -1,0 +1,236 @@
+//! Lines typed ahead: an Enter that comes while a turn is open waits here for the prompt that takes it.
+//!
+//! A line editor prints its prompt and the line that waited, and goes on without a pause: the prompt never
+//! rests, but both stand on one complete line, and there the turn is split. Where the tty echoed the line
+//! before, nothing but the pattern of the line rule tells the prompt, and what stands behind it on its line
+//! is the answer already. A line that no prompt takes was read by the program that ran; it makes no turn
+//! where a prompt rests without it. Nothing here grows: [`QUEUED_MAX`] lines wait.
+
+use super::super::capture::Heard;
+use super::super::event::Signal;
+use super::super::render::whole_row;
+use super::super::sequence::{strip, unstripped};
+use super::super::typed::{Typed, squeezed};
+use super::Detector;
+use super::level::{QUIET, QUIET_WAIT_MAX};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// How many inputs are remembered that were typed ahead.
+const QUEUED_MAX: usize = 64;
+
+/// How many bytes of one of them.
+const QUEUED_BYTES_MAX: usize = 4096;
+
+/// An Enter that was typed while the program worked.
+#[derive(Debug)]
+pub(super) struct Queued {
+    pub(super) at: Duration,
+    typed: Typed,
+    /// Whether a prompt that rests makes it the submit of the next turn.
+    submits: bool,
+}
+
+/// What a line in front of which the program waited turns out to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    /// The submit of the next turn; this one ends here.
+    Submit { end: u64 },
+    /// The rest of this turn's input.
+    Rest,
+}
+
+/// A complete line, as it is compared with what was typed.
+struct Shown {
+    row: String,
+    squeezed: String,
+}
+
+impl Shown {
+    fn new(line: &[u8]) -> Self {
+        Self { row: whole_row(line), squeezed: squeezed(&strip(line)) }
+    }
+}
+
+impl Detector {
+    /// An Enter that is the submit of the next turn, if a boundary comes first. A screen shows what it
+    /// takes up, and only the last Enter is of interest.
+    pub(super) fn queue(&mut self, typed: Typed, submits: bool) {
+        let echoes = self.tty.is_none_or(|mode| mode.echo || !mode.canonical);
+        let heard =
+            if submits && self.tty.is_none_or(|mode| mode.echo) { Heard::Ahead } else { Heard::Inside };
+        let (now, is_stream, from) = (self.now, self.is_stream(), self.typed_from);
+        let Some(open) = self.phase.open_mut() else { return };
+        if let Some(line) = typed.plain().filter(|_| echoes && is_stream) {
+            let from = if line.is_empty() { self.line.offset } else { from };
+            self.capture.typed(from, line, heard);
+        }
+        if !is_stream || open.queued.len() == QUEUED_MAX {
+            open.queued.pop_back();
+        }
+        open.queued.push_back(Queued { at: now, typed: typed.up_to(QUEUED_BYTES_MAX), submits });
+    }
+
+    /// Opens the turn of the first input that was typed ahead and may submit.
+    pub(super) fn open_queued(&mut self, mut queued: VecDeque<Queued>) {
+        queued.retain(|line| line.submits);
+        let Some(first) = queued.pop_front() else { return };
+        self.open(first.at, &first.typed, true);
+        if let Some(open) = self.phase.open_mut() {
+            open.queued = queued;
+        }
+        self.look_soon();
+    }
+
+    /// The program was ready for a moment and works on a prompt that was queued. A screen may not show the
+    /// last words of the turn before yet: it is given the time in which a boundary waits for them.
+    pub(super) fn begin_hand_over(&mut self) {
+        if self.is_stream() {
+            self.complete(self.trusted(), self.line.start);
+        } else if let Some(open) = self.phase.open_mut() {
+            open.handed_over.get_or_insert(self.now);
+            self.look_soon();
+        }
+    }
+
+    /// When a turn that is handed over is told at the latest, if one is.
+    pub(super) fn hands_over_at(&mut self) -> Option<Duration> {
+        let since = self.phase.open_mut()?.handed_over?;
+        Some((self.output_at.max(since) + QUIET).min(since + QUIET_WAIT_MAX))
+    }
+
+    /// Tells the turn that is handed over, and goes on with the next.
+    pub(super) fn hand_over(&mut self) {
+        if self.phase.open_mut().is_some_and(|open| open.handed_over.is_some()) {
+            self.complete(self.trusted(), self.line.start);
+            self.phase.busy();
+        }
+    }
+
+    /// Splits the turn where a complete line is a prompt with a line that was typed ahead; says whether it
+    /// was one.
+    pub(super) fn took_queued(&mut self) -> bool {
+        if !self.is_stream() || self.signals.alternate || self.signals.trusted().is_some() {
+            return false;
+        }
+        if self.uses_paste() && self.line.paste.is_none() {
+            return false;
+        }
+        let Some(open) = self.phase.open_mut().filter(|open| !open.queued.is_empty()) else { return false };
+        let mut queued = std::mem::take(&mut open.queued);
+        let shown = Shown::new(self.line.bytes());
+        let taken = queued.iter().map(|queued| self.taken_by(&shown, queued));
+        let (found, taken) = taken.enumerate().find(|(_, taken)| taken.is_some()).unzip();
+        let taken = taken.flatten();
+        if let Some(at) = found {
+            // Those before it were read by the program that ran.
+            queued.drain(..at);
+        }
+        match taken {
+            Some(Taken::Submit { end }) => self.split(queued, end),
+            Some(Taken::Rest) => self.go_on(queued),
+            None => self.put_back(queued),
+        }
+        taken.is_some()
+    }
+
+    fn put_back(&mut self, queued: VecDeque<Queued>) {
+        if let Some(open) = self.phase.open_mut() {
+            open.queued = queued;
+        }
+    }
+
+    /// Ends the turn at an offset and opens that of the first line, whose echo has just ended.
+    fn split(&mut self, mut queued: VecDeque<Queued>, end: u64) {
+        let Some(first) = queued.pop_front() else { return };
+        self.complete(self.prompt_signal(), end);
+        self.open(first.at, &first.typed, true);
+        self.capture.cut_head(self.line.offset);
+        self.phase.line_feed();
+        self.put_back(queued);
+    }
+
+    /// The line was asked for by a prompt that wants the rest of an input.
+    fn go_on(&mut self, mut queued: VecDeque<Queued>) {
+        queued.pop_front();
+        if self.capture.is_blank(self.line.start) {
+            self.capture.cut_head(self.line.offset);
+        }
+        self.put_back(queued);
+    }
+
+    /// What a line is that shows a line behind a prompt; none when it does not.
+    fn taken_by(&self, shown: &Shown, queued: &Queued) -> Option<Taken> {
+        let row = shown.row.as_str();
+        let typed = queued.typed.plain().map(|typed| String::from_utf8_lossy(typed).into_owned());
+        let Some(typed) = typed else {
+            let known = self.uses_paste() && !self.prompt.trim().is_empty() && row.starts_with(&self.prompt);
+            return known.then(|| Taken::Submit { end: self.prompt_place() });
+        };
+        if let Some(before) = row.trim_end().strip_suffix(typed.trim_end()).or(row.strip_suffix(&*typed)) {
+            let before = if typed.trim_end().is_empty() { row } else { before };
+            if let Some(taken) = self.asked_by(before) {
+                return Some(taken);
+            }
+        }
+        // A line that is wider than the window is printed in pieces.
+        let prompt = squeezed(&self.prompt);
+        let wrapped = !prompt.is_empty() && shown.squeezed.strip_suffix(&squeezed(&typed)) == Some(&*prompt);
+        wrapped.then(|| Taken::Submit { end: self.prompt_place() })
+    }
+
+    /// What asked for a line: the text before it, as it is shown.
+    fn asked_by(&self, before: &str) -> Option<Taken> {
+        let submit = Taken::Submit { end: self.prompt_place() };
+        if let Some(pattern) = &self.profile.line {
+            let behind = pattern.match_end(before).and_then(|end| before.get(end..));
+            return behind.is_some_and(|behind| behind.trim().is_empty()).then_some(submit);
+        }
+        let rule = self.profile.prompt.as_ref()?;
+        if rule.continuation.as_ref().is_some_and(|pattern| pattern.matches(before)) {
+            return Some(Taken::Rest);
+        }
+        // Without a mode that tells it, a question of the program's own is no prompt.
+        let known = self.uses_paste() || self.prompt.is_empty() || before.ends_with(&self.prompt);
+        (known && rule.cursor.matches(before)).then_some(submit)
+    }
+
+    /// Whether the program says by bracketed paste where its prompts are.
+    fn uses_paste(&self) -> bool {
+        self.signals.paste.is_some() && self.profile.prompt.as_ref().is_some_and(|rule| rule.paste)
+    }
+
+    /// Where the prompt begins in a line that has gone on behind it.
+    fn prompt_place(&self) -> u64 {
+        if let Some(paste) = self.line.paste.filter(|paste| *paste >= self.capture.begins_at()) {
+            return paste;
+        }
+        let (line, prompt) = (self.line.bytes(), self.prompt.as_bytes());
+        let mut places = line.windows(prompt.len().max(1));
+        match places.rposition(|place| place == prompt) {
+            Some(at) if !strip(line).starts_with(&self.prompt) => self.line.offset - (line.len() - at) as u64,
+            _ => self.line.start,
+        }
+    }
+
+    fn prompt_signal(&self) -> Signal {
+        match (&self.profile.prompt, self.line.paste, self.raw_seen) {
+            (Some(rule), _, true) if rule.tty => Signal::Tty,
+            (Some(rule), Some(_), _) if rule.paste => Signal::Paste,
+            _ => Signal::Line,
+        }
+    }
+
+    /// A complete line matches the line rule in its first bytes, up to `end` of its stripped text, and an
+    /// input waits whose echo came before: what stands behind the prompt is its answer.
+    pub(super) fn answer_behind_prompt(&mut self, end: usize) {
+        let line = self.line.bytes();
+        let is_whole = self.line.offset - self.line.start == line.len() as u64;
+        let answer = line.get(unstripped(line, end)..).unwrap_or_default().to_vec();
+        let is_open = self.phase.open_mut().is_some_and(|open| open.is_unanswered_queue());
+        if is_open && is_whole && strip(&answer).contains(|c: char| !c.is_whitespace()) {
+            self.capture.begin_with(self.line.offset, answer);
+            self.phase.line_feed();
+        }
+    }
+}
