@@ -6,6 +6,7 @@ mod anchors;
 mod canaries;
 mod capsules;
 mod evidence;
+mod hidden_beats;
 mod rehydrations;
 mod requests;
 mod story;

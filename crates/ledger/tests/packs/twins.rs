@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use turnkeep_ledger::acceptance::Actor;
 use turnkeep_ledger::audience::Audience;
-use turnkeep_ledger::beat::{self, Beat, Offer};
+use turnkeep_ledger::beat::{self, Beat, Decision, Offer};
 use turnkeep_ledger::capsule::{self, Capsule};
 use turnkeep_ledger::config::{Profile, WRITER_TOKENS_MIN};
 use turnkeep_ledger::envelope::Envelope;
@@ -12,17 +12,17 @@ use turnkeep_ledger::fact::Door;
 use turnkeep_ledger::ids::{EntryId, Ids, ItemId, Name};
 use turnkeep_ledger::retrieval::validate_pack;
 use turnkeep_ledger::tools::{self, ToolRequest};
-use turnkeep_ledger::{Grant, Principal, Sight, View, Viewer, World, can_see, cursor, projection};
+use turnkeep_ledger::{Fault, Grant, Principal, Sight, View, Viewer, World, can_see, cursor, projection};
 use turnkeep_types::Timestamp;
 
 use crate::story::{Act, Story, caller, question, viewer};
 
 /// How many random worlds are tried: `TURNKEEP_TWIN_WORLDS`, else 200.
-fn worlds() -> u64 {
+pub(crate) fn worlds() -> u64 {
     std::env::var("TURNKEEP_TWIN_WORLDS").ok().and_then(|count| count.parse().ok()).unwrap_or(200)
 }
 
-const PEOPLE: &[&str] = &["PLANNER", "CODER", "REVIEWER", "Ann"];
+pub(crate) const PEOPLE: &[&str] = &["PLANNER", "CODER", "REVIEWER", "Ann"];
 const READERS: &[&str] = &["PLANNER", "CODER", "REVIEWER", "Ann", "GEORGE", "PUBLIC", "STRANGER"];
 const WORDS: &[&str] = &[
     "refund",
@@ -48,28 +48,28 @@ const WORDS: &[&str] = &[
 ];
 
 /// Chance with a seed.
-struct Dice(Ids);
+pub(crate) struct Dice(Ids);
 
 impl Dice {
-    fn of(seed: u64) -> Self {
+    pub(crate) fn of(seed: u64) -> Self {
         let mut bytes = [0; 32];
         bytes[..8].copy_from_slice(&seed.to_le_bytes());
         Self(Ids::from_seed(&bytes))
     }
 
-    fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.0.draw() % end as u128).unwrap()
     }
 
-    fn one<T: Copy>(&mut self, of: &[T]) -> T {
+    pub(crate) fn one<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.below(of.len())]
     }
 
-    fn some<T: Copy>(&mut self, of: &[T], most: usize) -> Vec<T> {
+    pub(crate) fn some<T: Copy>(&mut self, of: &[T], most: usize) -> Vec<T> {
         (0..=self.below(most)).map(|_| self.one(of)).collect()
     }
 
-    fn text(&mut self) -> String {
+    pub(crate) fn text(&mut self) -> String {
         let words = if self.below(30) == 0 { 900 } else { 12 };
         let canary = format!("k{:032x}", self.0.draw());
         format!("{} {canary}", self.some(WORDS, words).join(" "))
@@ -153,7 +153,7 @@ fn questions(story: &Story, who: &str, dice: &mut Dice) -> Vec<Value> {
 }
 
 /// Everything that a reader is told when the world has so many entries.
-fn told(world: &World, at: u32, who: &str, asked: &[Value]) -> Vec<String> {
+pub(crate) fn told(world: &World, at: u32, who: &str, asked: &[Value]) -> Vec<String> {
     let view = world.view_at(viewer(who), at);
     let mut told: Vec<String> = asked
         .iter()
@@ -239,27 +239,36 @@ fn answer_to(world: &World, who: &Principal, bundle: &Value, expected: &str) -> 
         "request_id": "r-new", "invoker": {"invoker_id": "test", "invoker_role": "INVOKER"},
         "operator": {"operator_id": "GEORGE", "input_text": ""}, "mode": {"kind": "BEAT"},
     });
-    let envelope = Envelope::parse(&envelope).unwrap();
-    let offer = Offer {
+    let now = Timestamp(1_900_000_000_000);
+    let mut ids = Ids::from_seed(&[9; 32]);
+    match decided(world, who, &envelope, Some(bundle), Some(expected), now, &mut ids) {
+        Ok(decision) => String::from_utf8(decision.response.to_vec()).unwrap(),
+        Err(fault) => fault.to_string(),
+    }
+}
+
+/// What a request amounts to that brings this bundle, or none.
+pub(crate) fn decided(
+    world: &World,
+    who: &Principal,
+    envelope: &Value,
+    bundle: Option<&Value>,
+    expected_cursor: Option<&str>,
+    now: Timestamp,
+    ids: &mut Ids,
+) -> Result<Decision, Fault> {
+    let envelope = Envelope::parse(envelope).unwrap();
+    let offer = bundle.map(|bundle| Offer {
         bundle,
         actor: Actor::AnyName,
         grant: Grant::of(who),
         sight: Sight::Viewer(who.viewer()),
         may_set_scene: false,
-    };
-    let beat = Beat {
-        principal: who,
-        door: Door::Beat,
-        envelope: &envelope,
-        fingerprint: [0; 32],
-        offer: Some(offer),
-        expected_cursor: Some(expected),
-        now: Timestamp(1_900_000_000_000),
-    };
-    match beat::decide(world, &beat, &mut Ids::from_seed(&[9; 32])) {
-        Ok(decision) => String::from_utf8(decision.response.to_vec()).unwrap(),
-        Err(fault) => fault.to_string(),
-    }
+    });
+    let door = if offer.is_some() { Door::Beat } else { Door::Invocation };
+    let (principal, envelope, fingerprint) = (who, &envelope, [0; 32]);
+    let beat = Beat { principal, door, envelope, fingerprint, offer, expected_cursor, now };
+    beat::decide(world, &beat, ids)
 }
 
 #[test]

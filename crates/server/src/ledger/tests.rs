@@ -1,9 +1,11 @@
 //! Worlds over a store: what survives, what is answered again, what is refused, and what a writer may do.
 
 mod checkpoints;
+mod crowd;
 mod faults;
 mod load;
 mod making;
+mod model;
 mod writers;
 
 use std::sync::Arc;

@@ -36,7 +36,7 @@ async fn at_every_operation(faults: &[DiskFault], check: impl AsyncFn(DiskFault,
     }
 }
 
-fn try_open(disk: FaultyStorage) -> Option<House> {
+pub(super) fn try_open(disk: FaultyStorage) -> Option<House> {
     let clock = Arc::new(ManualClock::new(NOW));
     let store = Store::open(Arc::new(disk), &options(), clock.clone()).ok()?;
     let handle = StoreHandle::new(store.clone(), Options::default().queue_commands_max);

@@ -9,14 +9,14 @@ async fn attached(house: &House, script: &str, limits: Value) -> Arc<Room> {
 }
 
 /// A writer that answers each beat with what `answer` prints; `$r` is the request's id.
-fn answering(answer: &str) -> String {
+pub(super) fn answering(answer: &str) -> String {
     format!(
         r#"while read -r line; do r=$(printf '%s' "$line" | sed 's/.*"request_id":"\([^"]*\)".*/\1/'); {answer}; done"#
     )
 }
 
 /// Prints a proposal with one public entry of REBECCA.
-const PROPOSE: &str = r#"printf '{"type":"proposal","bundle":{"request_id":"%s","proposed_by":{"engine":"sh","actor":"writer"},"wrote":true,"entries":[{"request_id":"%s","author":{"author_id":"REBECCA","author_class":"PERSON"},"visibility":{"scope":"PUBLIC","visible_to":[]},"channel":"PEOPLE","text":"Come in."}]}}\n' "$r" "$r""#;
+pub(super) const PROPOSE: &str = r#"printf '{"type":"proposal","bundle":{"request_id":"%s","proposed_by":{"engine":"sh","actor":"writer"},"wrote":true,"entries":[{"request_id":"%s","author":{"author_id":"REBECCA","author_class":"PERSON"},"visibility":{"scope":"PUBLIC","visible_to":[]},"channel":"PEOPLE","text":"Come in."}]}}\n' "$r" "$r""#;
 
 /// Prints so many questions and waits for the result of each.
 fn ask(times: u32) -> String {
@@ -106,18 +106,23 @@ async fn n28_sixteen_questions_are_answered_and_leave_their_lines() {
 
 #[tokio::test]
 async fn words_that_nobody_asked_for_are_not_taken_for_the_next_answer() {
-    let house = House::open(MemoryStorage::new());
-    let room = attached(
-        &house,
-        &answering(&format!("{PROPOSE}; {}", PROPOSE.replace("Come in.", "Still here."))),
-        json!({}),
-    )
-    .await;
-    for id in ["r-1", "r-2", "r-3"] {
-        say(&room, id, "I knock.").await.unwrap();
+    let two = format!("{PROPOSE}; {}", PROPOSE.replace("Come in.", "Still here."));
+    let at_once = format!(r#"both=$({two}); printf '%s\n' "$both""#);
+    for (name, script) in [("in one breath", &at_once), ("one after the other", &two)] {
+        let house = House::open(MemoryStorage::new());
+        let room = attached(&house, &answering(script), json!({})).await;
+        for id in ["r-1", "r-2", "r-3"] {
+            say(&room, id, "I knock.").await.unwrap();
+        }
+        let said = all(&room);
+        let count = |wanted: &str| said.iter().filter(|text| *text == wanted).count();
+        assert_eq!((count("I knock."), count("Still here.")), (3, 0), "{name}: {said:?}");
+        // Words that come in the midst of the next beat cost that beat its answer, and no other.
+        let failed = lines(&house, room.contexts().await.unwrap(), "writer-failed").len();
+        assert_eq!(count("Come in.") + failed, 3, "{name}: {said:?}");
+        assert!(failed == 0 || name == "one after the other" && failed == 1, "{name}: {failed} of 3");
+        is_sound(&house, &room).await;
     }
-    let late = all(&room).iter().filter(|text| *text == "Still here.").count();
-    assert_eq!(late, 0, "{:?}", all(&room));
 }
 
 #[tokio::test]

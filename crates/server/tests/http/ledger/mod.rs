@@ -3,10 +3,12 @@
 mod audit;
 mod binary;
 mod mcp;
+mod payments;
 mod principals;
 mod raw;
 mod subscribe;
 mod table;
+mod unchanged;
 mod worlds;
 
 use std::fmt;
