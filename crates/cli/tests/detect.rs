@@ -121,13 +121,11 @@ fn a_recording_whose_end_is_missing_is_read_as_far_as_it_goes() {
         assert_eq!(json_lines(&output).len(), 1, "{name}");
     }
     // A packed one: what can be unpacked of it, here nothing behind the first rows.
-    let many: String = std::iter::repeat_n(RECORDING, 1).collect();
-    let noise: String = (0_u64..60_000)
-        .map(|at| {
-            format!("{{\"t\":9,\"dir\":\"m\",\"mark\":\"{}\"}}\n", at.wrapping_mul(0x9e37_79b9_7f4a_7c15))
-        })
-        .collect();
-    let packed = zstd::encode_all((many + &noise).as_bytes(), 1).unwrap();
+    let noise = (0_u64..60_000).fold(RECORDING.to_owned(), |text, at| {
+        let mark = at.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        text + &format!("{{\"t\":9,\"dir\":\"m\",\"mark\":\"{mark}\"}}\n")
+    });
+    let packed = zstd::encode_all(noise.as_bytes(), 1).unwrap();
     std::fs::write(sandbox.path("cut.jsonl.zst"), packed.get(..packed.len() / 2).unwrap()).unwrap();
     let output = sandbox.output(&["detect", "cut.jsonl.zst", "--pattern", "^ok>", "--json"], b"");
     assert!(String::from_utf8_lossy(&output.stderr).contains("the file is cut off"));

@@ -14,6 +14,11 @@ use crate::staged::Staged;
 use crate::time::WorldTime;
 use crate::view::View;
 
+/// Items of a list that are shown; of more, the newest.
+const ITEMS_MAX: usize = 1000;
+/// Bytes of text in a list.
+const TEXT_BYTES_MAX: usize = 1 << 20;
+
 /// An item with its source, both visible.
 struct Shown<'a> {
     item: &'a PocketItem,
@@ -43,13 +48,26 @@ pub fn show(view: &View<'_>, staged: &Staged<'_>, clock: &ClockState, available:
         });
     }
     let live = live(view, staged);
-    let of = |kind| live.iter().filter(move |shown| shown.item.kind == kind);
+    let of = |kind| live.iter().rev().filter(move |shown| shown.item.kind == kind);
     json!({
         "is_available": true,
         "clock": { "world_time": clock.time.as_str(), "timezone": clock.timezone.as_str() },
-        "calendar": { "items": of(ItemKind::Calendar).filter_map(calendar).collect::<Vec<_>>() },
-        "messages": { "items": of(ItemKind::Message).map(message).collect::<Vec<_>>() },
+        "calendar": { "items": newest(of(ItemKind::Calendar).filter_map(calendar)) },
+        "messages": { "items": newest(of(ItemKind::Message).map(message)) },
     })
+}
+
+/// As many of the items as a list holds, in ledger order: every answer carries them.
+fn newest(newest_first: impl Iterator<Item = Value>) -> Vec<Value> {
+    let mut bytes = 0;
+    let fits = |item: &Value| {
+        let texts = item.as_object().into_iter().flat_map(serde_json::Map::values).filter_map(Value::as_str);
+        bytes += texts.map(str::len).sum::<usize>();
+        bytes <= TEXT_BYTES_MAX
+    };
+    let mut items: Vec<Value> = newest_first.take(ITEMS_MAX).take_while(fits).collect();
+    items.reverse();
+    items
 }
 
 fn part<'a>(source: &'a Entry, span: Option<&Span>) -> Option<&'a str> {
@@ -90,13 +108,9 @@ pub fn open_calendar(view: &View<'_>, now: &WorldTime) -> Vec<u32> {
     };
     let mut numbers: Vec<u32> =
         live(view, &Staged::default()).iter().filter(open).filter_map(|shown| shown.number).collect();
+    numbers.sort_unstable();
     numbers.dedup();
     numbers
-}
-
-/// Whether the view sees an item of this id, so that it may be replaced.
-pub fn sees_item(view: &View<'_>, id: ItemId) -> bool {
-    view.world.item(id).is_some_and(|row| view.sees(row.entry))
 }
 
 #[cfg(test)]
@@ -166,6 +180,14 @@ mod tests {
     fn shown(pocket: &Value, part: &str) -> Vec<String> {
         let items = pocket[part]["items"].as_array().unwrap();
         items.iter().map(|item| item["item_id"].as_str().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn an_answer_carries_no_more_than_a_list_holds() {
+        let long = || json!({ "text": "x".repeat(300 << 10) });
+        assert_eq!(newest(std::iter::repeat_with(long).take(64)).len(), 3);
+        let numbered = newest((0..5000).rev().map(|number| json!(number)));
+        assert_eq!((numbered.len(), &numbered[999]), (ITEMS_MAX, &json!(4999)));
     }
 
     #[test]
