@@ -423,8 +423,8 @@ impl People {
 
 /// A name as people compare it: without case and outer space.
 pub fn fold(text: &str) -> String {
-    // By way of capitals, so that ß is ss and a final sigma is a sigma.
-    text.trim().to_uppercase().to_lowercase()
+    // By way of capitals, so that ß is ss and a final sigma is a sigma; first small, since ẞ is a capital ß.
+    text.trim().to_lowercase().to_uppercase().to_lowercase()
 }
 
 #[cfg(test)]
@@ -439,7 +439,8 @@ mod tests {
                 aliases: vec!["Σίσυφος".into()], human: true, ..Person::met(Name::new("ANN").unwrap())
             };
         people.add(person);
-        for claim in ["GEORGE", "george", " GEORGE ", "STRASSE", "straße", "ann", "ΣΊΣΥΦΟΣ"] {
+        for claim in ["GEORGE", "george", " GEORGE ", "STRASSE", "straße", "STRAẞE", "ann", "ΣΊΣΥΦΟΣ"]
+        {
             assert!(people.claims_to_be_human(claim, "Straße"), "{claim}");
         }
         assert!(!people.claims_to_be_human("test-client", "Straße"));

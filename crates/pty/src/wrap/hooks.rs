@@ -155,17 +155,23 @@ fn listen(mut pipe: File, messages: &Messages) {
     let mut chunk = vec![0; 64 << 10];
     while let Ok(read @ 1..) = pipe.read(&mut chunk) {
         held.extend_from_slice(chunk.get(..read).unwrap_or_default());
-        let mut objects = serde_json::Deserializer::from_slice(&held).into_iter::<Value>();
-        let mut is_broken = held.len() > 2 * MESSAGE_BYTES_MAX;
-        for object in objects.by_ref() {
-            match object {
-                Ok(object) => messages.take_up(&object),
-                Err(error) => is_broken |= !error.is_eof(),
-            }
-        }
-        let used = if is_broken { held.len() } else { objects.byte_offset() };
-        held.drain(..used);
+        let used = take_objects(&held, messages).filter(|_| held.len() <= 2 * MESSAGE_BYTES_MAX);
+        held.drain(..used.unwrap_or(held.len()));
     }
+}
+
+/// Takes up the objects that are whole and says how many bytes they have; none if what follows is no JSON.
+fn take_objects(held: &[u8], messages: &Messages) -> Option<usize> {
+    let mut objects = serde_json::Deserializer::from_slice(held).into_iter::<Value>();
+    let mut used = 0;
+    while let Some(object) = objects.next() {
+        match object {
+            Ok(object) => messages.take_up(&object),
+            Err(error) => return error.is_eof().then_some(used),
+        }
+        used = objects.byte_offset();
+    }
+    Some(held.len())
 }
 
 /// The last message of a turn, in whichever program's words.
@@ -286,6 +292,23 @@ mod tests {
         assert_eq!(exact.as_deref(), Some("The colours:\n\n- **Red**\n- **Blue**\n\nMixed: `x`."));
         messages.add("ha ha".to_owned());
         assert_eq!(messages.exact("ha ha").as_deref(), Some("ha ha"));
+    }
+
+    #[test]
+    fn a_message_may_come_in_pieces() {
+        let messages = Messages::default();
+        let said = br#"{"last_assistant_message":"one"} {"last_assistant_message":"two"}"#;
+        for end in 1..said.len() {
+            let whole = match end {
+                ..32 => 0,
+                33 => 33,
+                _ => 32,
+            };
+            assert_eq!(take_objects(&said[..end], &Messages::default()), Some(whole), "{end}");
+        }
+        assert_eq!(take_objects(said, &messages), Some(said.len()));
+        assert_eq!(messages.exact("two").as_deref(), Some("two"));
+        assert_eq!(take_objects(b"{bad", &messages), None);
     }
 
     #[test]
