@@ -299,11 +299,7 @@ mod tests {
         let messages = Messages::default();
         let said = br#"{"last_assistant_message":"one"} {"last_assistant_message":"two"}"#;
         for end in 1..said.len() {
-            let whole = match end {
-                ..32 => 0,
-                33 => 33,
-                _ => 32,
-            };
+            let whole = if end < 32 { 0 } else { 32 + usize::from(end == 33) };
             assert_eq!(take_objects(&said[..end], &Messages::default()), Some(whole), "{end}");
         }
         assert_eq!(take_objects(said, &messages), Some(said.len()));
