@@ -51,6 +51,8 @@ struct Queue {
     contents: VecDeque<(Framing, Bytes)>,
     bytes: usize,
     ended: bool,
+    /// The user has interrupted what was pasted: what still comes of it is dropped.
+    dropping: bool,
 }
 
 impl Queue {
@@ -129,6 +131,9 @@ impl Injector {
         if queue.ended {
             return Err(InjectError::Ended);
         }
+        if queue.dropping {
+            return Ok(());
+        }
         if !queue.has_room() {
             return Err(InjectError::Busy { waiting: queue.bytes });
         }
@@ -145,7 +150,17 @@ impl Injector {
         self.shared.queue().has_room()
     }
 
-    /// Waits until the queue may take something again.
+    /// Whether what comes is dropped, until [`Injector::resume`].
+    pub(super) fn is_dropping(&self) -> bool {
+        self.shared.queue().dropping
+    }
+
+    /// Nothing more comes of what the user has interrupted.
+    pub(super) fn resume(&self) {
+        self.shared.queue().dropping = false;
+    }
+
+    /// Waits until the queue may take something again, or drops what comes.
     pub async fn room(&self) {
         self.shared.room.notified().await;
     }
@@ -182,9 +197,9 @@ impl Injected {
         self.shared.ease(|queue| queue.bytes = queue.bytes.saturating_sub(bytes));
     }
 
-    /// Drops everything that waits: the user has interrupted it.
+    /// Drops everything that waits, here and on its way: the user has interrupted it.
     pub(super) fn forget(&self) {
-        self.shared.ease(|queue| *queue = Queue { ended: queue.ended, ..Queue::default() });
+        self.shared.ease(|queue| *queue = Queue { ended: queue.ended, dropping: true, ..Queue::default() });
     }
 }
 
@@ -213,6 +228,9 @@ mod tests {
         assert!(!injector.has_room());
         injected.forget();
         assert_eq!((injector.has_room(), injected.is_waiting()), (true, false));
+        assert_eq!((injector.inject(b"z".to_vec()), injected.is_waiting()), (Ok(()), false), "on its way");
+        injector.resume();
+        assert_eq!((injector.inject(b"z".to_vec()), injected.is_waiting()), (Ok(()), true));
         drop(injected);
         assert_eq!(injector.inject(b"z".to_vec()), Err(InjectError::Ended));
     }

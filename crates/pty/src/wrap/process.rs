@@ -37,7 +37,8 @@ const MONITOR_FDS_MAX: c_uint = 1 << 16;
 const CLOSE_RANGE: c_long = 436;
 const DEFAULT_DISPOSITION: usize = 0;
 /// Signals that can only be heard on the spot: a fault of ours, or somebody who plays one.
-const FAULTS: [Signal; 3] = [Signal::ILL, Signal::FPE, Signal::SEGV];
+const FAULTS: [Signal; 7] =
+    [Signal::ILL, Signal::FPE, Signal::SEGV, Signal::BUS, Signal::ABORT, Signal::TRAP, Signal::SYS];
 
 /// The child's process group, for a signal that is heard on the spot.
 static CHILD: AtomicI32 = AtomicI32::new(0);

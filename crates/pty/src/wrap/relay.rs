@@ -28,6 +28,8 @@ const RING_BYTES_MAX: usize = 128 << 20;
 /// Content, text and raw bytes of a turn that is too long for one message: three of them fit.
 const PART_BYTES_MAX: usize = 5 << 20;
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+/// When nothing has come for so long, the broker holds no paste from before an interrupt.
+const DRY_AFTER: Duration = Duration::from_millis(50);
 const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_LAST: Duration = Duration::from_secs(5);
 /// How long the wrapper's end waits for the broker.
@@ -256,6 +258,9 @@ impl Line {
     /// that still waits here.
     async fn serve(&self, mut connection: AsyncConnection) -> Result<(), Error> {
         loop {
+            if self.injector.is_dropping() {
+                self.run_dry(&mut connection).await?;
+            }
             while self.injector.has_room() && connection.has_unasked() {
                 self.hear(connection.next_unasked().await?);
             }
@@ -269,10 +274,20 @@ impl Line {
             let has_room = self.injector.has_room();
             tokio::select! {
                 unasked = connection.next_unasked(), if has_room => self.hear(unasked?),
-                () = self.injector.room(), if !has_room => {}
+                () = self.injector.room() => {}
                 () = self.shared.bell.notified() => {}
             }
         }
+    }
+
+    /// The user has interrupted what was pasted: takes from the broker what it holds of that, until nothing
+    /// comes for a moment.
+    async fn run_dry(&self, connection: &mut AsyncConnection) -> Result<(), Error> {
+        while let Ok(unasked) = tokio::time::timeout(DRY_AFTER, connection.next_unasked()).await {
+            self.hear(unasked?);
+        }
+        self.injector.resume();
+        Ok(())
     }
 
     /// Says one thing, if there is one to be said.

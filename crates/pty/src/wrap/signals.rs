@@ -13,7 +13,7 @@ use tokio::signal::unix::SignalKind;
 use super::process::{signal_of, watch_faults};
 
 /// What is listened for, beside the real-time signals. Everything but WINCH is passed on to the child.
-const SIGNALS: [Signal; 21] = [
+const SIGNALS: [Signal; 17] = [
     Signal::HUP,
     Signal::INT,
     Signal::QUIT,
@@ -25,9 +25,6 @@ const SIGNALS: [Signal; 21] = [
     Signal::CONT,
     Signal::WINCH,
     // Nobody sends these to be heard, but they would end us with the terminal raw.
-    Signal::TRAP,
-    Signal::ABORT,
-    Signal::BUS,
     Signal::STKFLT,
     Signal::XCPU,
     Signal::XFSZ,
@@ -35,7 +32,6 @@ const SIGNALS: [Signal; 21] = [
     Signal::PROF,
     Signal::IO,
     Signal::POWER,
-    Signal::SYS,
 ];
 
 /// The numbers of the real-time signals: each ends a process that does not listen. The first are the C

@@ -167,13 +167,18 @@ impl Queue {
         if self.output_bytes > LAG_BYTES_MAX {
             self.shed_output();
         }
-        // A looker that is so far behind has lost the thread: it starts afresh, in the mode that is on.
+        // A looker that is so far behind has lost the thread: it starts afresh, with the size and
+        // the mode that hold.
         if let Some((at, _)) = self.sights.back()
             && (self.input_bytes > LAG_BYTES_MAX || self.sights.len() > SIGHTS_MAX)
         {
-            let mode = self.sights.iter().rev().find(|(_, sight)| matches!(sight, Sight::Mode(_)));
-            let mode = mode.map(|(_, mode)| (*at, mode.clone()));
-            let lost = [(*at, Sight::Lost)].into_iter().chain(mode).collect();
+            let newest = |is: fn(&Sight) -> bool| {
+                let found = self.sights.iter().rev().find(|(_, sight)| is(sight));
+                found.map(|(_, sight)| (*at, sight.clone()))
+            };
+            let mode = newest(|sight| matches!(sight, Sight::Mode(_)));
+            let size = newest(|sight| matches!(sight, Sight::Resize { .. }));
+            let lost = [(*at, Sight::Lost)].into_iter().chain(size).chain(mode).collect();
             *self = Self { sights: lost, ended: self.ended, ..Self::default() };
         }
     }
@@ -278,14 +283,16 @@ mod tests {
     }
 
     #[test]
-    fn who_starts_afresh_knows_the_mode_that_is_on() {
+    fn who_starts_afresh_knows_the_size_and_the_mode_that_hold() {
         let tap = Tap::new();
         let mode = |canonical| Sight::Mode(TtyMode { canonical, echo: true });
         tap.add(SECOND, mode(true));
         tap.add(SECOND, mode(false));
+        let size = Sight::Resize { cols: 100, rows: 30 };
+        tap.add(SECOND, size.clone());
         for _ in 0..SIGHTS_MAX {
             tap.add(SECOND, Sight::Interrupt);
         }
-        assert_eq!(sights(&tap).get(..2), Some(&[Sight::Lost, mode(false)][..]));
+        assert_eq!(sights(&tap).get(..3), Some(&[Sight::Lost, size, mode(false)][..]));
     }
 }

@@ -13,8 +13,11 @@ use super::typed::{Lines, Typed, squeezed};
 /// How many bytes of a turn are kept.
 pub(super) const CONTENT_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// How far behind the place where something was typed its echo is looked for.
+/// How far behind the place where a line was typed its echo is looked for.
 const ECHO_WINDOW_BYTES: usize = 4096;
+
+/// How far the `^C` of an interrupt may be behind it: a flood that was on its way comes first.
+const INTERRUPT_WINDOW_BYTES: usize = 128 * 1024;
 
 /// How long a line that is typed in mid-turn may be to be looked for.
 const ECHO_BYTES_MAX: usize = 1024;
@@ -160,10 +163,11 @@ impl Capture {
         }
     }
 
-    /// Whether nothing can be seen of the content up to an offset of the output.
+    /// Whether nothing can be seen of the content up to an offset of the output. Of what was not kept nobody
+    /// knows, so it counts as seen.
     pub(super) fn is_blank(&self, end: u64) -> bool {
         let Head::Done(start) = self.head else { return true };
-        let content = self.bytes.get(start..self.place(end)).unwrap_or_default();
+        let Some(content) = self.bytes.get(start..self.place(end)) else { return false };
         !strip(content).contains(|c: char| !c.is_whitespace())
     }
 
@@ -230,7 +234,8 @@ impl Echo {
     /// begun that line.
     fn remove(&self, content: &mut Vec<u8>, start: usize) {
         let from = self.behind.saturating_sub(start);
-        let until = content.len().min(from.saturating_add(ECHO_WINDOW_BYTES));
+        let reach = if self.what == Heard::Interrupt { INTERRUPT_WINDOW_BYTES } else { ECHO_WINDOW_BYTES };
+        let until = content.len().min(from.saturating_add(reach));
         let Some(window) = content.get(from..until) else { return };
         let mut places = window.windows(self.bytes.len()).enumerate();
         let found = places.find(|(at, found)| *found == self.bytes && self.is_there(window, *at));

@@ -85,6 +85,22 @@ fn the_caret_c_that_answers_an_interrupt_is_echo_and_another_is_not() {
 }
 
 #[test]
+fn the_caret_c_may_come_behind_a_flood_that_was_on_its_way() {
+    let flood = "y\r\n".repeat(20_000);
+    let play = asked().submit("yes").print(&flood).keys("\x03").print(&format!("{flood}y^C\r\n> ")).rest();
+    let content = content(&play, GENERIC);
+    assert!(content.ends_with(b"y\r\ny\r\n"), "{:?}", &content[content.len() - 9..]);
+}
+
+#[test]
+fn a_turn_of_which_only_an_image_was_kept_is_a_turn() {
+    let image = format!("\x1b]1337;File=:{}\x07", "A".repeat(9 << 20));
+    let play = asked().submit("show").print(&image).print("the end\r\n> ").rest();
+    let turns = play.turns(GENERIC);
+    assert_eq!((turns.len(), turns[0].truncated), (1, true));
+}
+
+#[test]
 fn text_is_the_content_with_carriage_return_backspace_and_erase_applied() {
     for (bytes, text) in [
         ("10%\r20%\r100%\r\ndone\r\n", "100%\ndone"),

@@ -218,11 +218,12 @@ impl Detector {
         }
     }
 
-    /// The turn of a stream; none when it holds nothing that can be seen.
+    /// The turn of a stream; none when it holds nothing that can be seen, as far as all of it was kept.
     fn stream_turn(&mut self, open: &Open, signal: Signal, end: u64) -> Option<Turn> {
         let (content, truncated) = self.capture.finish(end);
         self.capture = Capture::new();
-        strip(&content).chars().any(|c| !c.is_whitespace()).then(|| Turn {
+        let is_seen = truncated || strip(&content).contains(|c: char| !c.is_whitespace());
+        is_seen.then(|| Turn {
             text: render(&content),
             content,
             raw: None,
