@@ -76,7 +76,7 @@ fn damage_is_named_and_repaired_around() {
     assert_eq!(report["sound"], false);
     assert_eq!(report["bad_blobs"][0]["turns"], serde_json::json!(["1"]));
     let said = String::from_utf8(found.stderr).unwrap();
-    assert!(said.contains("hint: `turnkeep repair NEW_DIR`"), "{said}");
+    assert!(said.contains("\"hint\":\"`turnkeep repair NEW_DIR`"), "{said}");
 
     assert!(sandbox.output(&["repair", "repaired"], b"").status.success());
     let log = sandbox.output(&["log", "1", "--oneline", "-n", "1", "--data", "repaired"], b"");

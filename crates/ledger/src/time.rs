@@ -120,6 +120,10 @@ impl Written {
     fn of(text: &str) -> Option<Self> {
         let rest = digits(text, "0000-00-00")?.strip_prefix(['T', 't'])?;
         let rest = digits(rest, "00:00")?;
+        // A leap second has no place among instants: a reader would make the next second of it, or refuse it.
+        if rest.starts_with(":6") {
+            return None;
+        }
         let Some(rest) = digits(rest, ":00") else { return rest.is_empty().then_some(Self::Local) };
         let fraction = |rest: &str| rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         let rest = match rest.strip_prefix('.') {
@@ -290,6 +294,7 @@ mod tests {
             ("2026-07-01T09:00:00+24:00", Code::TimeFormat),
             ("2026-07-01T09:00:00-25:00", Code::TimeFormat),
             ("2026-07-01T09:00:00+01:60", Code::TimeFormat),
+            ("2026-07-01T09:00:60Z", Code::TimeFormat),
             ("2026-07-01T09:00:00Z[UTC]", Code::TimeFormat),
             ("2026-07-01T09:00:00+02:00[Europe/Berlin]", Code::TimeFormat),
             ("", Code::TimeFormat),

@@ -57,14 +57,15 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
         ending.asked().await;
         tracing::info!("stopping");
     }
-    if let Some(broker) = broker {
-        broker.shutdown().await;
-    }
     dir.remove_note();
     tokio::select! {
         () = local.stop() => {}
         // Somebody who asks twice does not want to wait.
         () = ending.asked() => {}
+    }
+    // Last, so that those who watch a terminal hear that the server stops, and not that the program ended.
+    if let Some(broker) = broker {
+        broker.shutdown().await;
     }
     told
 }

@@ -70,7 +70,9 @@ impl Keeper {
 /// Where checkpoints are, in the data directory.
 const CHECKPOINTS: &str = "worlds";
 /// Entries that are indexed again at a start rather than kept in a checkpoint.
-const TAIL_ENTRIES_MAX: u32 = 4096;
+const TAIL_ENTRIES_MAX: usize = 4096;
+/// Bytes of their texts.
+const TAIL_BYTES_MAX: usize = 1 << 20;
 
 /// All worlds of the server.
 pub(crate) struct Worlds {
@@ -147,7 +149,7 @@ impl Worlds {
             let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
             let kept = kept.entry(room.name().clone()).or_default();
             let position = room.read(World::position);
-            if position.saturating_sub(*kept) < TAIL_ENTRIES_MAX {
+            if !room.read(|world| is_long(world, *kept)) {
                 continue;
             }
             let Some(bytes) = room.read(|world| checkpoint::encode(world, store.id())) else { continue };
@@ -299,6 +301,13 @@ impl Keeper {
 
 pub(super) fn checkpoint_name(world: &Name) -> String {
     format!("{CHECKPOINTS}/{world}.ckpt")
+}
+
+/// Whether a world has many entries behind so many, or much text in them.
+fn is_long(world: &World, kept: u32) -> bool {
+    let tail = world.all_entries().get(kept as usize..).unwrap_or_default();
+    tail.len() >= TAIL_ENTRIES_MAX
+        || tail.iter().map(|entry| entry.text.len()).sum::<usize>() > TAIL_BYTES_MAX
 }
 
 /// The checkpoint of a world, if there is one that is whole and its own.
