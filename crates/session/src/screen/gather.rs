@@ -51,6 +51,8 @@ pub struct Gatherer {
 struct Turn {
     /// The last printed rows from before the turn, newest last.
     past: Vec<String>,
+    /// The last prompt of the user from before the turn, where it was shown.
+    asked: Option<String>,
     /// The rows of the screen that is shown.
     side: Side,
     /// The rows of the other screen.
@@ -108,9 +110,11 @@ impl Gatherer {
         rows.truncate(start);
         let past = past(&rows);
         let bytes = rows.iter().map(|row| row.text.len()).sum();
+        let asked = self.last_prompt(&rows).and_then(|at| Some(rows.get(at)?.text.clone()));
         let top = if screen.alternate() { blank_above(&rows) } else { 0 };
         self.turn = Some(Turn {
             past,
+            asked,
             side: Side { rows, bytes, start: Some(start), top, epoch: screen.epoch(), ..Side::default() },
             aside: None,
             before: None,
@@ -155,7 +159,7 @@ impl Gatherer {
         let mut text = said(start);
         // Where the beginning is a guess, what is shown is better than nothing.
         if text.is_empty() && turn.side.start.is_none() {
-            text = said(self.last_prompt(&turn.side.rows).unwrap_or(start));
+            text = said(self.new_prompt(turn).unwrap_or(start));
         }
         Gathered {
             text: if text.is_empty() && turn.missed { said(0) } else { text },
@@ -217,10 +221,11 @@ impl Gatherer {
         let scene = |at: usize| Scene { cursor: at == cursor, ..Scene::default() };
         let matches =
             |marks: &[Marker], at: usize, row: &Row| marks.iter().any(|mark| mark.matches(row, scene(at)));
-        let first = rows.iter().enumerate().position(|(at, row)| matches(&self.rules.end, at, row));
-        let mut numbered = rows.iter().enumerate();
-        let last = numbered.rfind(|(at, row)| matches(&self.rules.end_last, *at, row));
-        let end = first.into_iter().chain(last.map(|(at, _)| at)).min();
+        let numbered = || rows.iter().enumerate();
+        let last = |marks: &[Marker]| numbered().rfind(|(at, row)| matches(marks, *at, row)).map(|(at, _)| at);
+        let alone = last(&self.rules.end_alone).filter(|alone| Some(*alone) > last(&self.rules.end));
+        let first = numbered().position(|(at, row)| matches(&self.rules.end, at, row));
+        let end = alone.or(first).into_iter().chain(last(&self.rules.end_last)).min();
         rows.truncate(end.unwrap_or(rows.len()));
         if end.is_some() {
             self.remove_floats(screen, &mut rows);
@@ -230,7 +235,7 @@ impl Gatherer {
         let spoken = |row: &Row| !row.is_blank() && !matches(&self.rules.drop, 0, row);
         rows.truncate(rows.iter().rposition(spoken).map_or(0, |last| last + 1));
         let prompt = rows.iter().rfind(|row| matches(&self.rules.user, 0, row));
-        let quiet = prompt.map(|row| row.lead.foreground);
+        let quiet = prompt.and_then(Row::quiet);
         if screen.alternate() {
             let pinned = rows.iter().take_while(|row| matches(&self.rules.pinned, 0, row)).count();
             rows.drain(..pinned);
@@ -268,6 +273,12 @@ impl Gatherer {
             }
             _ => self.last_prompt(rows).unwrap_or(0),
         }
+    }
+
+    /// The last prompt, if it is not the one from before the turn.
+    fn new_prompt(&self, turn: &Turn) -> Option<usize> {
+        let at = self.last_prompt(&turn.side.rows)?;
+        (turn.asked.as_ref() != Some(&turn.side.rows.get(at)?.text)).then_some(at)
     }
 
     fn last_prompt(&self, rows: &[Row]) -> Option<usize> {

@@ -148,7 +148,7 @@ impl Detector {
         }
     }
 
-    fn signs(&mut self) -> Signs {
+    pub(super) fn signs(&mut self) -> Signs {
         self.view.as_mut().map(|view| view.signs(&self.profile)).unwrap_or_default()
     }
 
@@ -156,7 +156,9 @@ impl Detector {
     fn ready_level(&mut self) -> Level {
         let signal = self.trusted();
         let signs = self.signs();
-        if signs.dialog && signal == Signal::Title {
+        // What stands in the place of the prompt asks for something, whatever it says.
+        let replaced = !signs.ready && self.phase.open_mut().is_some_and(|open| open.is_replaced());
+        if (signs.dialog || replaced) && signal == Signal::Title {
             self.light_at = None;
             return Level::Blocked;
         }

@@ -29,6 +29,8 @@ pub(super) struct Open {
     start: Duration,
     /// The program was seen working on it.
     busy: bool,
+    /// The prompt was on the screen when it was submitted.
+    prompted: bool,
     /// How many line feeds came since the submit.
     pub(super) feeds: u64,
     /// The program wants the rest of the input.
@@ -51,6 +53,11 @@ pub(super) struct Open {
 }
 
 impl Open {
+    /// Whether a prompt that is not on the screen gave way to something else in mid-turn.
+    pub(super) fn is_replaced(&self) -> bool {
+        self.prompted && self.busy
+    }
+
     /// Whether nothing came yet for an Enter that was typed before the last boundary.
     pub(super) fn is_unanswered_queue(&self) -> bool {
         self.by_queue && self.feeds == 0
@@ -159,6 +166,11 @@ impl Detector {
             self.enter_state(State::Working);
         } else if let Some(view) = self.view.as_mut().filter(|view| !by_queue || !view.is_open()) {
             view.begin();
+        }
+        let boxed = self.profile.rows.as_ref().is_some_and(|rows| rows.edge.is_some());
+        let prompted = boxed && self.signs().ready;
+        if let Some(open) = self.phase.open_mut() {
+            open.prompted = prompted;
         }
         if let Some(raw) = &mut self.raw {
             *raw = Raw::new(raw.bytes_max);
