@@ -134,16 +134,22 @@ impl View {
         let Some(rule) = &profile.rows else { return Signs::default() };
         let rows = self.screen.rows();
         let is_edge = |row: &Row| self.is_edge(rule, row);
-        let boxed = rows.iter().any(is_edge);
-        // Where there is a box, the program's own rows have a colour and the assistant's words have none.
-        let own = |row: &&Row| !row.is_blank() && (!boxed || row.lead.foreground != Colour::Default);
-        let says = |pattern: &Option<Pattern>| {
-            pattern.as_ref().is_some_and(|pattern| rows.iter().filter(own).any(|row| pattern.matches(&row.text)))
+        let edge = rows.iter().position(is_edge);
+        // Above a box stand the assistant's words, which are indented and mostly have no colour of their own.
+        let own = |at: usize, row: &Row, indented: bool| {
+            let coloured = row.lead.foreground != Colour::Default;
+            edge.is_none_or(|edge| at > edge) || (coloured && (indented || !row.text.starts_with(' ')))
+        };
+        let says = |pattern: Option<&Pattern>, indented: bool| {
+            let mut printed = rows.iter().enumerate().filter(|(_, row)| !row.is_blank());
+            pattern.is_some_and(|pattern| {
+                printed.any(|(at, row)| pattern.matches(&row.text) && own(at, row, indented))
+            })
         };
         let is_prompt = |row: &Row| rule.ready.matches(&row.text);
         let below = |pair: &[Row]| matches!(pair, [edge, row] if is_edge(edge) && is_prompt(row));
-        let ready = if boxed { rows.windows(2).any(below) } else { rows.iter().any(is_prompt) };
-        Signs { busy: says(&rule.busy), ready, dialog: says(&rule.dialog) }
+        let ready = if edge.is_some() { rows.windows(2).any(below) } else { rows.iter().any(is_prompt) };
+        Signs { busy: says(rule.busy.as_ref(), false), ready, dialog: says(rule.dialog.as_ref(), true) }
     }
 
     /// Whether a row is the upper edge of a box, from side to side.

@@ -186,7 +186,8 @@ impl Detector {
     /// Rows are the only signal: a draft typed meanwhile may hide the busy sign, so it proves nothing.
     fn rows_level(&mut self) -> Level {
         let signs = self.signs();
-        let painting = self.view.as_ref().is_some_and(super::View::half_painted);
+        let repaints = self.resized_at.is_some_and(|at| at >= self.output_at);
+        let painting = repaints || self.view.as_ref().is_some_and(super::View::half_painted);
         match signs {
             Signs { dialog: true, .. } => Level::Blocked,
             Signs { busy: true, .. } => Level::Working,
