@@ -60,6 +60,8 @@ pub struct Screen {
     epochs: Epochs,
     epoch_scrolled: u64,
     resizes: u64,
+    erasures: u64,
+    erased_scrolled: u64,
     scrolled: VecDeque<Row>,
     scrolled_total: u64,
     scrolled_low: u64,
@@ -79,6 +81,8 @@ impl Screen {
             epochs: Epochs::default(),
             epoch_scrolled: 0,
             resizes: 0,
+            erasures: 0,
+            erased_scrolled: 0,
             scrolled: VecDeque::new(),
             scrolled_total: 0,
             scrolled_low: 0,
@@ -181,6 +185,16 @@ impl Screen {
         self.resizes
     }
 
+    /// How often every row was erased: what follows is a repaint.
+    pub fn erasures(&self) -> u64 {
+        self.erasures
+    }
+
+    /// How many rows had scrolled off when every row was erased.
+    pub fn erased_scrolled(&self) -> u64 {
+        self.erased_scrolled
+    }
+
     /// Whether a synchronized update (mode 2026) is open: the screen is half painted.
     pub fn sync_open(&self) -> bool {
         self.sync_open
@@ -230,7 +244,9 @@ impl Screen {
                 self.show(frame);
             }
             Some(Notice::Restart) => self.restart(),
-            Some(Notice::Up(_) | Notice::Screens | Notice::Wide(_)) | None => {}
+            Some(Notice::Erased) => self.erased(),
+            Some(Notice::RowsErased(rows)) if rows == self.size.rows => self.erased(),
+            Some(Notice::Up(_) | Notice::Screens | Notice::Wide(_) | Notice::RowsErased(_)) | None => {}
         }
         taken
     }
@@ -270,6 +286,11 @@ impl Screen {
         self.scrolled_total -= rows as u64;
         self.scrolled_low = self.scrolled_low.min(self.scrolled_total);
         self.collected_total = self.collected_total.min(self.scrolled_total);
+    }
+
+    fn erased(&mut self) {
+        self.erasures += 1;
+        self.erased_scrolled = self.scrolled_total;
     }
 
     fn restart(&mut self) {

@@ -64,16 +64,20 @@ struct Reader<'a> {
     hidden: Option<&'a Marker>,
     /// Whether nothing came yet behind the user's prompt.
     asked: bool,
+    /// Whether the row above is blank.
+    above_blank: bool,
 }
 
 impl<'a> Reader<'a> {
     fn new(rules: &'a Compiled, quiet: Option<Colour>) -> Self {
         let block = outside(rules);
-        Self { rules, block, quiet, messages: Vec::new(), apart: true, hidden: None, asked: false }
+        let (messages, above_blank) = (Vec::new(), true);
+        Self { rules, block, quiet, messages, apart: true, hidden: None, asked: false, above_blank }
     }
 
     fn row(&mut self, row: &Row) {
-        let scene = Scene { quiet: self.quiet, ..Scene::default() };
+        let apart = std::mem::replace(&mut self.above_blank, row.is_blank());
+        let scene = Scene { quiet: self.quiet, apart, ..Scene::default() };
         let found = |marks: &'a [Marker]| marks.iter().find(|mark| mark.matches(row, scene));
         if self.hides(row) {
             self.apart = true;
@@ -82,7 +86,7 @@ impl<'a> Reader<'a> {
         } else if found(&self.rules.drop).is_some() {
             self.apart |= self.rules.message.is_empty();
         } else if found(&self.rules.user).is_some() {
-            self.quiet = Some(row.lead.foreground);
+            self.quiet = row.quiet().or(self.quiet);
             self.leave(Block::User { shade: row.lead.background });
             self.asked = true;
         } else if found(&self.rules.chrome).is_some() {

@@ -20,6 +20,9 @@ pub const GATHERED_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// How many rows from before the turn are remembered to find its beginning again.
 const PAST_ROWS: usize = 12;
 
+/// How many frames after a new size of the window the program may take to paint everything anew.
+const REPAINT_FRAMES: u8 = 32;
+
 /// How near to the right edge a row reaches it.
 const RIGHT_MARGIN: usize = 3;
 
@@ -48,20 +51,33 @@ pub struct Gatherer {
 struct Turn {
     /// The last printed rows from before the turn, newest last.
     past: Vec<String>,
+    /// The last prompt of the user from before the turn, where it was shown.
+    asked: Option<String>,
     /// The rows of the screen that is shown.
     side: Side,
     /// The rows of the other screen.
     aside: Option<Side>,
+    /// What was gathered before the window changed its size, until the program has painted everything anew:
+    /// what it shows meanwhile is laid out for the old size.
+    before: Option<Before>,
     alternate: bool,
     resizes: u64,
+    erasures: u64,
     scrolled: u64,
     lost: bool,
     /// Whether bytes were missed, and so perhaps the rows by which the turn's beginning is found.
     missed: bool,
 }
 
+/// The rows as they were before the window changed its size, and for how many more frames they count.
+#[derive(Debug)]
+struct Before {
+    side: Side,
+    frames: u8,
+}
+
 /// What was gathered from one of the two screens.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 struct Side {
     rows: Vec<Row>,
     bytes: usize,
@@ -70,7 +86,7 @@ struct Side {
     /// Where the turn begins in `rows`; none when the screen started anew.
     start: Option<usize>,
     /// Where the rows begin below the last prompt from before the turn.
-    asked: usize,
+    below: usize,
     top: usize,
     epoch: u64,
     /// Whether `rows[..top]` is known to hold something that was said.
@@ -95,14 +111,27 @@ impl Gatherer {
         let mut rows = if self.rules.begin == Begin::Screen { visible } else { region };
         rows.truncate(start);
         let past = past(&rows);
-        let asked = self.last_prompt(&rows).map_or(0, |at| at + 1);
+        let below = self.last_prompt(&rows).map_or(0, |at| at + 1);
         let bytes = rows.iter().map(|row| row.text.len()).sum();
+        let asked = self.last_prompt(&rows).and_then(|at| Some(rows.get(at)?.text.clone()));
+        let top = if screen.alternate() { blank_above(&rows) } else { 0 };
         self.turn = Some(Turn {
             past,
-            side: Side { rows, bytes, start: Some(start), asked, epoch: screen.epoch(), ..Side::default() },
+            asked,
+            side: Side {
+                rows,
+                bytes,
+                start: Some(start),
+                below,
+                top,
+                epoch: screen.epoch(),
+                ..Side::default()
+            },
             aside: None,
+            before: None,
             alternate: screen.alternate(),
             resizes: screen.resizes(),
+            erasures: screen.erasures(),
             scrolled: screen.scrolled_total(),
             lost: false,
             missed: false,
@@ -138,9 +167,12 @@ impl Gatherer {
             let rows = turn.side.rows.get(from..).unwrap_or_default();
             extract::text(&self.rules, rows, self.quiet, ending)
         };
-        let text = said(start);
+        let mut text = said(start);
+        // Where the beginning is a guess, what is shown is better than nothing.
+        if text.is_empty() && turn.side.start.is_none() {
+            text = said(self.new_prompt(turn).unwrap_or(start));
+        }
         Gathered {
-            // Where the beginning is a guess, what is shown is better than nothing.
             text: if text.is_empty() && turn.missed { said(0) } else { text },
             incomplete: turn.lost
                 || turn.side.gaps.iter().any(|at| *at >= start)
@@ -169,7 +201,8 @@ impl Gatherer {
         let handed = (!text.is_empty()).then(|| {
             let missing = turn.side.gaps.iter().any(|at| (start..until).contains(at));
             let incomplete = std::mem::take(&mut turn.lost) || missing;
-            (turn.side.start, turn.side.asked) = (Some(until), until);
+            (turn.side.start, turn.side.below) = (Some(until), until);
+            turn.before = None;
             turn.past = past(turn.side.rows.get(..until).unwrap_or_default());
             Gathered { text, incomplete }
         });
@@ -214,10 +247,12 @@ impl Gatherer {
         let scene = |at: usize| Scene { cursor: at == cursor, ..Scene::default() };
         let matches =
             |marks: &[Marker], at: usize, row: &Row| marks.iter().any(|mark| mark.matches(row, scene(at)));
-        let first = rows.iter().enumerate().position(|(at, row)| matches(&self.rules.end, at, row));
-        let mut numbered = rows.iter().enumerate();
-        let last = numbered.rfind(|(at, row)| matches(&self.rules.end_last, *at, row));
-        let end = first.into_iter().chain(last.map(|(at, _)| at)).min();
+        let numbered = || rows.iter().enumerate();
+        let last =
+            |marks: &[Marker]| numbered().rfind(|(at, row)| matches(marks, *at, row)).map(|(at, _)| at);
+        let alone = last(&self.rules.end_alone).filter(|alone| Some(*alone) > last(&self.rules.end));
+        let first = numbered().position(|(at, row)| matches(&self.rules.end, at, row));
+        let end = alone.or(first).into_iter().chain(last(&self.rules.end_last)).min();
         rows.truncate(end.unwrap_or(rows.len()));
         if end.is_some() {
             self.remove_floats(screen, &mut rows);
@@ -227,7 +262,7 @@ impl Gatherer {
         let spoken = |row: &Row| !row.is_blank() && !matches(&self.rules.drop, 0, row);
         rows.truncate(rows.iter().rposition(spoken).map_or(0, |last| last + 1));
         let prompt = rows.iter().rfind(|row| matches(&self.rules.user, 0, row));
-        let quiet = prompt.map(|row| row.lead.foreground);
+        let quiet = prompt.and_then(Row::quiet);
         if screen.alternate() {
             let pinned = rows.iter().take_while(|row| matches(&self.rules.pinned, 0, row)).count();
             rows.drain(..pinned);
@@ -249,9 +284,9 @@ impl Gatherer {
     /// panel above the input area) and the prompt of the turn took its place.
     fn start(&self, turn: &Turn, rows: &[Row]) -> usize {
         let Some(start) = turn.side.start else { return self.find_start(turn, rows) };
-        let above = rows.get(turn.side.asked..start.min(rows.len())).unwrap_or_default();
+        let above = rows.get(turn.side.below..start.min(rows.len())).unwrap_or_default();
         let is_prompt = |row: &Row| self.rules.user.iter().any(|mark| mark.matches(row, Scene::default()));
-        above.iter().position(is_prompt).map_or(start, |at| turn.side.asked + at)
+        above.iter().position(is_prompt).map_or(start, |at| turn.side.below + at)
     }
 
     /// Where the turn begins in rows that were painted anew: below the longest tail of the past
@@ -276,6 +311,12 @@ impl Gatherer {
         }
     }
 
+    /// The last prompt, if it is not the one from before the turn.
+    fn new_prompt(&self, turn: &Turn) -> Option<usize> {
+        let at = self.last_prompt(&turn.side.rows)?;
+        (turn.asked.as_ref() != Some(&turn.side.rows.get(at)?.text)).then_some(at)
+    }
+
     fn last_prompt(&self, rows: &[Row]) -> Option<usize> {
         let scene = Scene::default();
         rows.iter().rposition(|row| self.rules.user.iter().any(|mark| mark.matches(row, scene)))
@@ -289,15 +330,62 @@ impl Turn {
         self.resizes = screen.resizes();
         self.take_back(screen.scrolled_low());
         self.turn_to(screen);
-        if screen.alternate() {
-            self.replace_by_comparison(region, resized, silent);
+        self.remember(resized);
+        let erased = screen.erasures() != self.erasures;
+        if erased && region.iter().all(Row::is_blank) {
             return;
         }
-        let (scrolled, lost) = screen.scrolled_since(self.scrolled);
-        let scrolled: Vec<Row> = scrolled.cloned().collect();
+        self.erasures = screen.erasures();
+        let before = self.before.take_if(|before| erased || before.frames == 0).filter(|_| erased);
+        let resized = resized || before.is_some();
+        if let Some(before) = before {
+            self.side = before.side;
+        }
+        if screen.alternate() {
+            self.replace_by_comparison(region, resized, silent);
+        } else if erased {
+            self.replace_by_repaint(screen, region, resized);
+        } else {
+            let (scrolled, lost) = screen.scrolled_since(self.scrolled);
+            let scrolled: Vec<Row> = scrolled.cloned().collect();
+            self.scrolled = screen.scrolled_total();
+            let room = self.room();
+            self.lost |= lost | self.side.replace_exactly(scrolled, region, room);
+        }
+    }
+
+    fn remember(&mut self, resized: bool) {
+        match &mut self.before {
+            Some(before) if resized => before.frames = REPAINT_FRAMES,
+            Some(before) => before.frames = before.frames.saturating_sub(1),
+            None if resized => {
+                self.before = Some(Before { side: self.side.clone(), frames: REPAINT_FRAMES });
+            }
+            None => {}
+        }
+    }
+
+    /// The program erased the main screen and painted its last rows anew, some of which were known.
+    fn replace_by_repaint(&mut self, screen: &Screen, region: Vec<Row>, resized: bool) {
+        let since = screen.erased_scrolled().max(self.scrolled);
+        let (above, _) = screen.scrolled_since(self.scrolled);
+        let above: Vec<Row> = above.cloned().collect();
+        let (scrolled, lost) = screen.scrolled_since(since);
+        let (mut page, room): (Vec<Row>, usize) = (scrolled.cloned().collect(), self.room());
         self.scrolled = screen.scrolled_total();
-        let room = self.room();
-        self.lost |= lost | self.side.replace_exactly(scrolled, region, room);
+        let (shown, printed) = (region.len(), blank_above(&region));
+        page.extend(region);
+        let printed = if page.len() == shown { printed } else { 0 };
+        let known = page.get(printed..).unwrap_or_default();
+        let Some(at) = align(&self.side.rows, known, self.side.top) else {
+            self.lost |= lost | (resized && !self.side.rows.is_empty());
+            let region = page.split_off(page.len() - shown);
+            self.lost |= self.side.replace_exactly(if resized { page } else { above }, region, room);
+            return;
+        };
+        page.drain(..printed);
+        self.lost |= lost | self.side.repaint(at, page, resized, room);
+        self.side.top = self.side.rows.len().saturating_sub(shown - printed);
     }
 
     /// Rows that had left the main screen are printed again.
@@ -316,8 +404,10 @@ impl Turn {
             self.alternate = screen.alternate();
             let known = self.aside.take().unwrap_or(Side { epoch: screen.epoch(), ..Side::default() });
             self.aside = Some(std::mem::replace(&mut self.side, known));
+            self.before = None;
         }
         if screen.epoch() != self.side.epoch {
+            self.before = None;
             self.side.start_anew();
             self.side.epoch = screen.epoch();
         }
@@ -331,7 +421,9 @@ impl Turn {
         GATHERED_BYTES_MAX.saturating_sub(self.aside.as_ref().map_or(0, Side::held_bytes))
     }
 
-    fn replace_by_comparison(&mut self, region: Vec<Row>, resized: bool, silent: impl Fn(&Self) -> bool) {
+    /// Blank rows at the top of a frame may hide what was there: they never replace anything.
+    fn replace_by_comparison(&mut self, mut region: Vec<Row>, resized: bool, silent: impl Fn(&Self) -> bool) {
+        region.drain(..blank_above(&region));
         if region.is_empty() {
             return;
         }
@@ -376,6 +468,16 @@ impl Side {
         lost | self.append(region, room)
     }
 
+    /// Takes a page that was painted anew from this place on, perhaps for a window of another size; says
+    /// whether some of it had no room.
+    fn repaint(&mut self, at: usize, page: Vec<Row>, resized: bool, room: usize) -> bool {
+        let is_same =
+            |start: &usize| !resized || page.starts_with(self.rows.get(at..*start).unwrap_or_default());
+        self.start = self.start.filter(is_same);
+        self.truncate(at);
+        self.append(page, room)
+    }
+
     /// Takes a frame in the place of the last one; says whether some of it had no room.
     fn replace(&mut self, region: Vec<Row>, room: usize) -> bool {
         self.truncate(self.top);
@@ -415,6 +517,11 @@ fn past(rows: &[Row]) -> Vec<String> {
     let mut past: Vec<String> = printed.take(PAST_ROWS).map(|row| row.text.clone()).collect();
     past.reverse();
     past
+}
+
+/// How many blank rows stand at the top.
+fn blank_above(rows: &[Row]) -> usize {
+    rows.iter().take_while(|row| row.is_blank()).count()
 }
 
 fn trimmed(rows: &[Row]) -> usize {

@@ -81,6 +81,11 @@ impl Row {
         self.text.is_empty()
     }
 
+    /// The foreground of its first word, where that is not the one of the next.
+    pub(super) fn quiet(&self) -> Option<Colour> {
+        Some(self.lead.foreground).filter(|foreground| *foreground != self.word.foreground)
+    }
+
     /// The text by which it is known again.
     pub(super) fn key(&self) -> &str {
         self.text.trim_start_matches([' ', '●', '•'])

@@ -22,6 +22,9 @@ pub struct TextRules {
     pub end: Vec<Mark>,
     /// The transcript ends above the last row that matches one of these.
     pub end_last: Vec<Mark>,
+    /// The transcript ends above the last row that matches one of these, if none that matches `end` stands
+    /// below it: then those above are the assistant's.
+    pub end_alone: Vec<Mark>,
     /// Rows right above the end of the transcript that the program floats over it.
     pub floats: Vec<Mark>,
     /// The transcript is as wide as the match of this pattern on the last row that has one; what stands
@@ -104,6 +107,10 @@ pub struct Look {
     pub cursor: Option<bool>,
     /// It reaches the right edge of the window (`floats` only).
     pub right: Option<bool>,
+    /// Its first two words have one foreground, which is not the terminal's.
+    pub uniform: Option<bool>,
+    /// The row above it is blank (`drop`, `user`, `chrome` and `message` only).
+    pub apart: Option<bool>,
 }
 
 /// Rows that are left out, from one to another, both included.
@@ -174,6 +181,8 @@ pub(super) struct Scene {
     pub(super) cursor: bool,
     /// Whether the row reaches the right edge of the window.
     pub(super) right: bool,
+    /// Whether the row above it is blank.
+    pub(super) apart: bool,
 }
 
 /// A mark, compiled.
@@ -203,6 +212,8 @@ impl Look {
             && wants(self.inverse, row.lead.inverse)
             && wants(self.cursor, scene.cursor)
             && wants(self.right, scene.right)
+            && wants(self.apart, scene.apart)
+            && wants(self.uniform, foreground != Colour::Default && row.word.foreground == foreground)
             && wants(self.quiet, foreground != Colour::Default && scene.quiet == Some(foreground))
     }
 }
@@ -212,6 +223,7 @@ impl Look {
 pub(super) struct Compiled {
     pub(super) end: Vec<Marker>,
     pub(super) end_last: Vec<Marker>,
+    pub(super) end_alone: Vec<Marker>,
     pub(super) floats: Vec<Marker>,
     pub(super) edge: Option<Regex>,
     pub(super) scrollbar: String,
@@ -244,6 +256,7 @@ impl Compiled {
         Ok(Self {
             end: compile_all("end", &rules.end)?,
             end_last: compile_all("end_last", &rules.end_last)?,
+            end_alone: compile_all("end_alone", &rules.end_alone)?,
             floats: compile_all("floats", &rules.floats)?,
             edge: rules.edge.as_deref().map(|edge| regex("edge", edge)).transpose()?,
             scrollbar: rules.scrollbar.clone(),

@@ -34,8 +34,11 @@ impl Detector {
         }
     }
 
-    /// A key that changes the line.
+    /// A key that changes the line, unless it answers a dialog.
     fn write(&mut self, key: Key) {
+        if self.state == super::State::Blocked {
+            return;
+        }
         if !self.typed.has_text() {
             self.typed_from = self.line.offset;
         }

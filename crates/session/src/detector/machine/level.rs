@@ -184,7 +184,7 @@ impl Detector {
         }
     }
 
-    fn signs(&mut self) -> Signs {
+    pub(super) fn signs(&mut self) -> Signs {
         self.view.as_mut().map(|view| view.signs(&self.profile)).unwrap_or_default()
     }
 
@@ -192,7 +192,9 @@ impl Detector {
     fn ready_level(&mut self) -> Level {
         let signal = self.trusted();
         let signs = self.signs();
-        if signs.dialog && signal == Signal::Title {
+        // What stands in the place of the prompt asks for something, whatever it says.
+        let replaced = !signs.ready && self.phase.open_mut().is_some_and(|open| open.is_replaced());
+        if (signs.dialog || replaced) && signal == Signal::Title {
             self.light_at = None;
             return Level::Blocked;
         }
@@ -220,7 +222,8 @@ impl Detector {
     /// Rows are the only signal: a draft typed meanwhile may hide the busy sign, so it proves nothing.
     fn rows_level(&mut self) -> Level {
         let signs = self.signs();
-        let painting = self.view.as_ref().is_some_and(super::View::half_painted);
+        let repaints = self.resized_at.is_some_and(|at| at >= self.output_at);
+        let painting = repaints || self.view.as_ref().is_some_and(super::View::half_painted);
         match signs {
             Signs { dialog: true, .. } => Level::Blocked,
             Signs { busy: true, .. } => Level::Working,

@@ -32,6 +32,8 @@ pub(super) struct Open {
     start: Duration,
     /// The program was seen working on it.
     busy: bool,
+    /// The prompt was on the screen when it was submitted.
+    prompted: bool,
     /// How many line feeds came since the submit.
     pub(super) feeds: u64,
     /// The program wants the rest of the input.
@@ -67,6 +69,11 @@ impl Open {
     fn is_rejected(&self, ready_at: Duration) -> bool {
         let worked = self.works_since.map_or(Duration::ZERO, |since| ready_at.saturating_sub(since));
         self.rejected && worked < ENDING_MAX
+    }
+
+    /// Whether a prompt that is not on the screen gave way to something else in mid-turn.
+    pub(super) fn is_replaced(&self) -> bool {
+        self.prompted && self.busy
     }
 
     /// Whether nothing came yet for an Enter that was typed before the last boundary.
@@ -179,6 +186,11 @@ impl Detector {
             self.enter_state(State::Working);
         } else if let Some(view) = self.view.as_mut().filter(|view| !by_queue || !view.is_open()) {
             view.begin();
+        }
+        let boxed = self.profile.rows.as_ref().is_some_and(|rows| rows.edge.is_some());
+        let prompted = boxed && self.signs().ready;
+        if let Some(open) = self.phase.open_mut() {
+            open.prompted = prompted;
         }
         if let Some(raw) = &mut self.raw {
             *raw = Raw::new(raw.bytes_max);
