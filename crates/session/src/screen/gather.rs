@@ -53,6 +53,8 @@ struct Turn {
     past: Vec<String>,
     /// The last prompt of the user from before the turn, where it was shown.
     asked: Option<String>,
+    /// Whether a row ended the transcript when the turn began.
+    ended: bool,
     /// The rows of the screen that is shown.
     side: Side,
     /// The rows of the other screen.
@@ -101,7 +103,7 @@ impl Gatherer {
     /// the output that follows it.
     pub fn begin(&mut self, screen: &Screen) {
         let visible = self.rows(screen);
-        let region = self.region(screen, visible.clone());
+        let (region, ended) = self.region(screen, visible.clone());
         let start = match self.rules.begin {
             Begin::Transcript => region.len(),
             Begin::Screen => trimmed(&visible),
@@ -115,6 +117,7 @@ impl Gatherer {
         self.turn = Some(Turn {
             past,
             asked,
+            ended,
             side: Side { rows, bytes, start: Some(start), top, epoch: screen.epoch(), ..Side::default() },
             aside: None,
             before: None,
@@ -130,8 +133,12 @@ impl Gatherer {
     /// Takes a whole frame. Call it from [`Screen::feed`]; outside a turn it does nothing.
     pub fn frame(&mut self, screen: &Screen) {
         let Some(mut turn) = self.turn.take() else { return };
-        let region = self.region(screen, self.rows(screen));
-        turn.take_frame(screen, region, |turn| self.read(turn, Ending::Complete).text.is_empty());
+        let (region, ended) = self.region(screen, self.rows(screen));
+        // What has no end, where the transcript had one, covers it: a tall dialog, a view of something else.
+        let covered = screen.alternate() && turn.ended && !ended && !self.rules.end.is_empty();
+        if !covered {
+            turn.take_frame(screen, region, |turn| self.read(turn, Ending::Complete).text.is_empty());
+        }
         self.turn = Some(turn);
     }
 
@@ -215,8 +222,9 @@ impl Gatherer {
         }
     }
 
-    /// The transcript's rows: without a pinned prompt, the input area and what floats above it.
-    fn region(&mut self, screen: &Screen, mut rows: Vec<Row>) -> Vec<Row> {
+    /// The transcript's rows: without a pinned prompt, the input area and what floats above it; and whether
+    /// there is an input area.
+    fn region(&mut self, screen: &Screen, mut rows: Vec<Row>) -> (Vec<Row>, bool) {
         let cursor = usize::from(screen.cursor().0);
         let scene = |at: usize| Scene { cursor: at == cursor, ..Scene::default() };
         let matches =
@@ -241,7 +249,7 @@ impl Gatherer {
             rows.drain(..pinned);
         }
         self.quiet = quiet.or(self.quiet);
-        rows
+        (rows, end.is_some())
     }
 
     fn remove_floats(&self, screen: &Screen, rows: &mut Vec<Row>) {
@@ -347,9 +355,11 @@ impl Turn {
             self.lost |= self.side.replace_exactly(if resized { page } else { above }, region, room);
             return;
         };
-        page.drain(..printed);
-        self.lost |= lost | self.side.repaint(at, page, resized, room);
-        self.side.top = self.side.rows.len().saturating_sub(shown - printed);
+        if let Some(more) = printed.checked_sub(at) {
+            page.drain(..more);
+        }
+        self.lost |= lost | self.side.repaint(at.saturating_sub(printed), page, resized, room);
+        self.side.top = self.side.rows.len().saturating_sub(shown);
     }
 
     /// Rows that had left the main screen are printed again.
