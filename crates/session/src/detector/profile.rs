@@ -71,6 +71,9 @@ pub struct PromptSpec {
     /// Bracketed paste is on at the prompt and off while the program works.
     #[serde(default)]
     pub paste: bool,
+    /// The program fills the row in front of its prompt with blanks, as zsh and fish do.
+    #[serde(default)]
+    pub fill: bool,
 }
 
 /// How a program interrupts a turn by other keys than Ctrl-C.
@@ -173,6 +176,7 @@ pub(super) struct PromptRule {
     pub(super) asks: Option<Pattern>,
     pub(super) tty: bool,
     pub(super) paste: bool,
+    pub(super) fill: bool,
 }
 
 /// Compiled interruption by Esc.
@@ -320,6 +324,7 @@ impl Compile<'_> {
             asks: self.maybe("prompt.asks", spec.asks.as_deref())?,
             tty: spec.tty,
             paste: spec.paste,
+            fill: spec.fill,
         })
     }
 

@@ -101,6 +101,12 @@ impl View {
         self.gatherer.as_ref().is_some_and(|gatherer| gatherer.text(Ending::Complete).text.is_empty())
     }
 
+    /// Whether words of the turn are still to be painted.
+    pub(super) fn awaits_words(&mut self) -> bool {
+        self.paint();
+        self.gatherer.as_ref().is_some_and(Gatherer::awaits_words)
+    }
+
     /// Output was lost.
     pub(super) fn gap(&mut self) {
         self.paint();

@@ -144,11 +144,11 @@ impl Screen {
         self.read_rows(self.size.rows, cols).collect()
     }
 
-    /// The characters of the last column.
-    pub fn last_column(&self) -> impl Iterator<Item = char> {
-        let (screen, last) = (self.parser.screen(), self.size.cols - 1);
-        let cells = (0..self.size.rows).filter_map(move |row| screen.cell(row, last));
-        cells.filter_map(|cell| cell.contents().chars().next())
+    /// The characters of a column, one for each row.
+    pub fn column(&self, col: u16) -> impl Iterator<Item = Option<char>> {
+        let screen = self.parser.screen();
+        let cells = (0..self.size.rows).map(move |row| screen.cell(row, col));
+        cells.map(|cell| cell.and_then(|cell| cell.contents().chars().next()))
     }
 
     /// The rows that scrolled off the main screen after the `since`-th, oldest first, and whether
@@ -425,6 +425,7 @@ fn look(cell: &vt100::Cell) -> Lead {
         dim: cell.dim(),
         bold: cell.bold(),
         italic: cell.italic(),
+        inverse: cell.inverse(),
     }
 }
 

@@ -129,7 +129,10 @@ impl<'a> Reader<'a> {
             self.leave(outside(self.rules));
         }
         let number = self.number(row);
-        if self.block == Block::Chrome && self.asked && matches!(number, Some((1, _))) {
+        // Flat rows have no blank one below the prompt; the code of an answer is coloured.
+        let is_flat = self.block == Block::User { shade: Colour::Default };
+        let is_below = self.block == Block::Chrome || (is_flat && row.word.foreground != Colour::Default);
+        if is_below && self.asked && matches!(number, Some((1, _))) {
             // An answer that begins with code has no room for its mark.
             let indent = self.rules.message.first().map_or(0, |mark| mark.indent);
             (self.apart, self.asked, self.block) = (true, false, Block::Message { indent });

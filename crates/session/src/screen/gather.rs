@@ -52,7 +52,7 @@ struct Turn {
     /// The last printed rows from before the turn, newest last.
     past: Vec<String>,
     /// The last prompt of the user from before the turn, where it was shown.
-    asked: Option<String>,
+    prompt: Option<String>,
     /// Whether a row ended the transcript when the turn began.
     ended: bool,
     /// The rows of the screen that is shown.
@@ -87,6 +87,8 @@ struct Side {
     gaps: Vec<usize>,
     /// Where the turn begins in `rows`; none when the screen started anew.
     start: Option<usize>,
+    /// Where the rows begin below the last prompt from before the turn.
+    asked: usize,
     top: usize,
     epoch: u64,
     /// Whether `rows[..top]` is known to hold something that was said.
@@ -111,14 +113,17 @@ impl Gatherer {
         let mut rows = if self.rules.begin == Begin::Screen { visible } else { region };
         rows.truncate(start);
         let past = past(&rows);
+        let asked = self.last_prompt(&rows).map_or(0, |at| at + 1);
         let bytes = rows.iter().map(|row| row.text.len()).sum();
-        let asked = self.last_prompt(&rows).and_then(|at| Some(rows.get(at)?.text.clone()));
+        let prompt = self.last_prompt(&rows).and_then(|at| Some(rows.get(at)?.text.clone()));
         let top = if screen.alternate() { blank_above(&rows) } else { 0 };
+        let epoch = screen.epoch();
+        let side = Side { rows, bytes, start: Some(start), asked, top, epoch, ..Side::default() };
         self.turn = Some(Turn {
             past,
-            asked,
+            prompt,
             ended,
-            side: Side { rows, bytes, start: Some(start), top, epoch: screen.epoch(), ..Side::default() },
+            side,
             aside: None,
             before: None,
             alternate: screen.alternate(),
@@ -158,7 +163,7 @@ impl Gatherer {
     }
 
     fn read(&self, turn: &Turn, ending: Ending) -> Gathered {
-        let start = turn.side.start.unwrap_or_else(|| self.find_start(turn, &turn.side.rows));
+        let start = self.start(turn, &turn.side.rows);
         let said = |from: usize| {
             let rows = turn.side.rows.get(from..).unwrap_or_default();
             extract::text(&self.rules, rows, self.quiet, ending)
@@ -170,8 +175,20 @@ impl Gatherer {
         }
         Gathered {
             text: if text.is_empty() && turn.missed { said(0) } else { text },
-            incomplete: turn.lost || turn.side.gaps.iter().any(|at| *at >= start),
+            incomplete: turn.lost
+                || turn.side.gaps.iter().any(|at| *at >= start)
+                || turn.side.rows.iter().skip(start).any(|row| self.is_unfinished(row)),
         }
+    }
+
+    fn is_unfinished(&self, row: &Row) -> bool {
+        self.rules.unfinished.iter().any(|mark| mark.matches(row, Scene::default()))
+    }
+
+    /// Whether words are still to be painted on the screen.
+    pub fn awaits_words(&self) -> bool {
+        let shown = self.turn.as_ref().and_then(|turn| turn.side.rows.get(turn.side.top..));
+        shown.unwrap_or_default().iter().any(|row| self.is_unfinished(row))
     }
 
     /// Ends the turn where the prompt of the next one stands, and goes on with that one: what was said before
@@ -180,12 +197,12 @@ impl Gatherer {
         let mut turn = self.turn.take()?;
         let until = self.last_prompt(&turn.side.rows).unwrap_or(0);
         let before = turn.side.rows.get(..until).unwrap_or_default();
-        let start = turn.side.start.unwrap_or_else(|| self.find_start(&turn, before));
+        let start = self.start(&turn, before);
         let text = extract::text(&self.rules, before.get(start..).unwrap_or_default(), self.quiet, ending);
         let handed = (!text.is_empty()).then(|| {
             let missing = turn.side.gaps.iter().any(|at| (start..until).contains(at));
             let incomplete = std::mem::take(&mut turn.lost) || missing;
-            turn.side.start = Some(until);
+            (turn.side.start, turn.side.asked) = (Some(until), until);
             turn.before = None;
             turn.past = past(turn.side.rows.get(..until).unwrap_or_default());
             Gathered { text, incomplete }
@@ -212,11 +229,14 @@ impl Gatherer {
             Some(row.text.get(..end)?.chars().count())
         };
         let beside = rows.iter().rev().find_map(edge).and_then(|cols| u16::try_from(cols).ok());
-        let is_bar = |c: char| self.rules.scrollbar.contains(c);
-        let has_bar =
-            !self.rules.scrollbar.is_empty() && screen.alternate() && screen.last_column().any(is_bar);
         let all = screen.size().cols;
-        match beside.unwrap_or(all).min(all - u16::from(has_bar)) {
+        let cols = beside.unwrap_or(all).min(all);
+        let is_bar = |c: Option<char>| c.is_some_and(|c| self.rules.scrollbar.contains(c));
+        let has_bar = |col: u16| {
+            let mut cells = screen.column(col).zip(&rows);
+            screen.alternate() && cells.any(|(cell, row)| is_bar(cell) && edge(row).is_none())
+        };
+        match cols - u16::from(has_bar(cols.saturating_sub(1))) {
             cols if cols < all => screen.rows_to(cols),
             _ => rows,
         }
@@ -261,6 +281,15 @@ impl Gatherer {
         }
     }
 
+    /// Where the turn begins: where the transcript ended, unless something stood there that is gone (a
+    /// panel above the input area) and the prompt of the turn took its place.
+    fn start(&self, turn: &Turn, rows: &[Row]) -> usize {
+        let Some(start) = turn.side.start else { return self.find_start(turn, rows) };
+        let above = rows.get(turn.side.asked..start.min(rows.len())).unwrap_or_default();
+        let is_prompt = |row: &Row| self.rules.user.iter().any(|mark| mark.matches(row, Scene::default()));
+        above.iter().position(is_prompt).map_or(start, |at| turn.side.asked + at)
+    }
+
     /// Where the turn begins in rows that were painted anew: below the longest tail of the past
     /// that is found, else at the last prompt of the user.
     fn find_start(&self, turn: &Turn, rows: &[Row]) -> usize {
@@ -286,7 +315,7 @@ impl Gatherer {
     /// The last prompt, if it is not the one from before the turn.
     fn new_prompt(&self, turn: &Turn) -> Option<usize> {
         let at = self.last_prompt(&turn.side.rows)?;
-        (turn.asked.as_ref() != Some(&turn.side.rows.get(at)?.text)).then_some(at)
+        (turn.prompt.as_ref() != Some(&turn.side.rows.get(at)?.text)).then_some(at)
     }
 
     fn last_prompt(&self, rows: &[Row]) -> Option<usize> {

@@ -16,6 +16,35 @@ pub enum Colour {
     Rgb(u8, u8, u8),
 }
 
+/// The entries of the palette that are a ramp from black to white, and how bright the first of them is.
+const RAMP: std::ops::RangeInclusive<u8> = 232..=255;
+const RAMP_FIRST: u8 = 8;
+const RAMP_STEP: u8 = 10;
+
+/// How bright a grey is that is neither black nor white.
+const GREY: std::ops::RangeInclusive<u8> = 0x48..=0xb0;
+
+/// How far apart the parts of a grey may be.
+const GREY_TINT: u8 = 0x18;
+
+impl Colour {
+    /// Whether it is a grey, neither black nor white: what programs print in passing.
+    pub fn is_grey(self) -> bool {
+        match self {
+            Self::Default => false,
+            Self::Index(8) => true,
+            Self::Index(index) if RAMP.contains(&index) => {
+                GREY.contains(&(RAMP_FIRST + (index - RAMP.start()) * RAMP_STEP))
+            }
+            Self::Index(_) => false,
+            Self::Rgb(red, green, blue) => {
+                let (least, most) = (red.min(green).min(blue), red.max(green).max(blue));
+                GREY.contains(&least) && GREY.contains(&most) && most - least <= GREY_TINT
+            }
+        }
+    }
+}
+
 /// How the first printed cell of a row looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Lead {
@@ -29,6 +58,8 @@ pub struct Lead {
     pub bold: bool,
     /// Whether it is italic.
     pub italic: bool,
+    /// Whether its colours are reversed.
+    pub inverse: bool,
 }
 
 /// A row of the screen.

@@ -44,6 +44,8 @@ pub struct TextRules {
     pub hidden: Vec<Hidden>,
     /// Rows that begin a message.
     pub message: Vec<Mark>,
+    /// Rows of a message whose words are still to be painted.
+    pub unfinished: Vec<Mark>,
     /// How many leading blanks the rows of a message carry, where messages have no mark.
     pub indent: usize,
     /// A gutter of line numbers beside code: a pattern's group 1 is the number, and the whole match
@@ -95,8 +97,12 @@ pub struct Look {
     pub quiet: Option<bool>,
     /// Its first printed cell has a foreground of its own, not the terminal's.
     pub coloured: Option<bool>,
+    /// Its first printed cell is grey, neither black nor white.
+    pub grey: Option<bool>,
     /// Its first printed cell has a background of its own, not the terminal's.
     pub shaded: Option<bool>,
+    /// The colours of its first printed cell are reversed.
+    pub inverse: Option<bool>,
     /// The cursor stands on it (`end` and `end_last` only).
     pub cursor: Option<bool>,
     /// It reaches the right edge of the window (`floats` only).
@@ -201,7 +207,9 @@ impl Look {
             && wants(self.bold, row.lead.bold)
             && wants(self.word_bold, row.word.bold)
             && wants(self.coloured, foreground != Colour::Default)
+            && wants(self.grey, foreground.is_grey())
             && wants(self.shaded, row.lead.background != Colour::Default)
+            && wants(self.inverse, row.lead.inverse)
             && wants(self.cursor, scene.cursor)
             && wants(self.right, scene.right)
             && wants(self.apart, scene.apart)
@@ -225,6 +233,7 @@ pub(super) struct Compiled {
     pub(super) chrome: Vec<Marker>,
     pub(super) hidden: Vec<(Marker, Marker)>,
     pub(super) message: Vec<Marker>,
+    pub(super) unfinished: Vec<Marker>,
     pub(super) rewrite: Vec<(Marker, String)>,
     pub(super) gutter: Vec<Marker>,
     pub(super) indent: usize,
@@ -257,6 +266,7 @@ impl Compiled {
             user: compile_all("user", &rules.user)?,
             chrome: compile_all("chrome", &rules.chrome)?,
             message: compile_all("message", &rules.message)?,
+            unfinished: compile_all("unfinished", &rules.unfinished)?,
             rewrite,
             gutter: compile_all("gutter", &rules.gutter)?,
             indent: rules.indent,

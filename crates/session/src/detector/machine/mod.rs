@@ -32,6 +32,8 @@ const GLANCE: Duration = Duration::from_millis(1);
 struct Since {
     at: Duration,
     signal: Signal,
+    /// Whether words were waited for that were not painted yet.
+    waits: bool,
 }
 
 /// Finds the turns of one session.
