@@ -52,7 +52,9 @@ struct Turn {
     /// The last printed rows from before the turn, newest last.
     past: Vec<String>,
     /// The last prompt of the user from before the turn, where it was shown.
-    asked: Option<String>,
+    prompt: Option<String>,
+    /// Whether a row ended the transcript when the turn began.
+    ended: bool,
     /// The rows of the screen that is shown.
     side: Side,
     /// The rows of the other screen.
@@ -86,7 +88,7 @@ struct Side {
     /// Where the turn begins in `rows`; none when the screen started anew.
     start: Option<usize>,
     /// Where the rows begin below the last prompt from before the turn.
-    below: usize,
+    asked: usize,
     top: usize,
     epoch: u64,
     /// Whether `rows[..top]` is known to hold something that was said.
@@ -103,7 +105,7 @@ impl Gatherer {
     /// the output that follows it.
     pub fn begin(&mut self, screen: &Screen) {
         let visible = self.rows(screen);
-        let region = self.region(screen, visible.clone());
+        let (region, ended) = self.region(screen, visible.clone());
         let start = match self.rules.begin {
             Begin::Transcript => region.len(),
             Begin::Screen => trimmed(&visible),
@@ -111,22 +113,17 @@ impl Gatherer {
         let mut rows = if self.rules.begin == Begin::Screen { visible } else { region };
         rows.truncate(start);
         let past = past(&rows);
-        let below = self.last_prompt(&rows).map_or(0, |at| at + 1);
+        let asked = self.last_prompt(&rows).map_or(0, |at| at + 1);
         let bytes = rows.iter().map(|row| row.text.len()).sum();
-        let asked = self.last_prompt(&rows).and_then(|at| Some(rows.get(at)?.text.clone()));
+        let prompt = self.last_prompt(&rows).and_then(|at| Some(rows.get(at)?.text.clone()));
         let top = if screen.alternate() { blank_above(&rows) } else { 0 };
+        let epoch = screen.epoch();
+        let side = Side { rows, bytes, start: Some(start), asked, top, epoch, ..Side::default() };
         self.turn = Some(Turn {
             past,
-            asked,
-            side: Side {
-                rows,
-                bytes,
-                start: Some(start),
-                below,
-                top,
-                epoch: screen.epoch(),
-                ..Side::default()
-            },
+            prompt,
+            ended,
+            side,
             aside: None,
             before: None,
             alternate: screen.alternate(),
@@ -141,8 +138,12 @@ impl Gatherer {
     /// Takes a whole frame. Call it from [`Screen::feed`]; outside a turn it does nothing.
     pub fn frame(&mut self, screen: &Screen) {
         let Some(mut turn) = self.turn.take() else { return };
-        let region = self.region(screen, self.rows(screen));
-        turn.take_frame(screen, region, |turn| self.read(turn, Ending::Complete).text.is_empty());
+        let (region, ended) = self.region(screen, self.rows(screen));
+        // What has no end, where the transcript had one, covers it: a tall dialog, a view of something else.
+        let covered = screen.alternate() && turn.ended && !ended && !self.rules.end.is_empty();
+        if !covered {
+            turn.take_frame(screen, region, |turn| self.read(turn, Ending::Complete).text.is_empty());
+        }
         self.turn = Some(turn);
     }
 
@@ -201,7 +202,7 @@ impl Gatherer {
         let handed = (!text.is_empty()).then(|| {
             let missing = turn.side.gaps.iter().any(|at| (start..until).contains(at));
             let incomplete = std::mem::take(&mut turn.lost) || missing;
-            (turn.side.start, turn.side.below) = (Some(until), until);
+            (turn.side.start, turn.side.asked) = (Some(until), until);
             turn.before = None;
             turn.past = past(turn.side.rows.get(..until).unwrap_or_default());
             Gathered { text, incomplete }
@@ -241,15 +242,15 @@ impl Gatherer {
         }
     }
 
-    /// The transcript's rows: without a pinned prompt, the input area and what floats above it.
-    fn region(&mut self, screen: &Screen, mut rows: Vec<Row>) -> Vec<Row> {
+    /// The transcript's rows: without a pinned prompt, the input area and what floats above it; and whether
+    /// there is an input area.
+    fn region(&mut self, screen: &Screen, mut rows: Vec<Row>) -> (Vec<Row>, bool) {
         let cursor = usize::from(screen.cursor().0);
         let scene = |at: usize| Scene { cursor: at == cursor, ..Scene::default() };
         let matches =
             |marks: &[Marker], at: usize, row: &Row| marks.iter().any(|mark| mark.matches(row, scene(at)));
         let numbered = || rows.iter().enumerate();
-        let last =
-            |marks: &[Marker]| numbered().rfind(|(at, row)| matches(marks, *at, row)).map(|(at, _)| at);
+        let last = |marks: &[Marker]| numbered().rfind(|(at, row)| matches(marks, *at, row)).map(|(at, _)| at);
         let alone = last(&self.rules.end_alone).filter(|alone| Some(*alone) > last(&self.rules.end));
         let first = numbered().position(|(at, row)| matches(&self.rules.end, at, row));
         let end = alone.or(first).into_iter().chain(last(&self.rules.end_last)).min();
@@ -268,7 +269,7 @@ impl Gatherer {
             rows.drain(..pinned);
         }
         self.quiet = quiet.or(self.quiet);
-        rows
+        (rows, end.is_some())
     }
 
     fn remove_floats(&self, screen: &Screen, rows: &mut Vec<Row>) {
@@ -284,9 +285,9 @@ impl Gatherer {
     /// panel above the input area) and the prompt of the turn took its place.
     fn start(&self, turn: &Turn, rows: &[Row]) -> usize {
         let Some(start) = turn.side.start else { return self.find_start(turn, rows) };
-        let above = rows.get(turn.side.below..start.min(rows.len())).unwrap_or_default();
+        let above = rows.get(turn.side.asked..start.min(rows.len())).unwrap_or_default();
         let is_prompt = |row: &Row| self.rules.user.iter().any(|mark| mark.matches(row, Scene::default()));
-        above.iter().position(is_prompt).map_or(start, |at| turn.side.below + at)
+        above.iter().position(is_prompt).map_or(start, |at| turn.side.asked + at)
     }
 
     /// Where the turn begins in rows that were painted anew: below the longest tail of the past
@@ -314,7 +315,7 @@ impl Gatherer {
     /// The last prompt, if it is not the one from before the turn.
     fn new_prompt(&self, turn: &Turn) -> Option<usize> {
         let at = self.last_prompt(&turn.side.rows)?;
-        (turn.asked.as_ref() != Some(&turn.side.rows.get(at)?.text)).then_some(at)
+        (turn.prompt.as_ref() != Some(&turn.side.rows.get(at)?.text)).then_some(at)
     }
 
     fn last_prompt(&self, rows: &[Row]) -> Option<usize> {
@@ -383,9 +384,11 @@ impl Turn {
             self.lost |= self.side.replace_exactly(if resized { page } else { above }, region, room);
             return;
         };
-        page.drain(..printed);
-        self.lost |= lost | self.side.repaint(at, page, resized, room);
-        self.side.top = self.side.rows.len().saturating_sub(shown - printed);
+        if let Some(more) = printed.checked_sub(at) {
+            page.drain(..more);
+        }
+        self.lost |= lost | self.side.repaint(at.saturating_sub(printed), page, resized, room);
+        self.side.top = self.side.rows.len().saturating_sub(shown);
     }
 
     /// Rows that had left the main screen are printed again.
@@ -471,8 +474,7 @@ impl Side {
     /// Takes a page that was painted anew from this place on, perhaps for a window of another size; says
     /// whether some of it had no room.
     fn repaint(&mut self, at: usize, page: Vec<Row>, resized: bool, room: usize) -> bool {
-        let is_same =
-            |start: &usize| !resized || page.starts_with(self.rows.get(at..*start).unwrap_or_default());
+        let is_same = |start: &usize| !resized || page.starts_with(self.rows.get(at..*start).unwrap_or_default());
         self.start = self.start.filter(is_same);
         self.truncate(at);
         self.append(page, room)

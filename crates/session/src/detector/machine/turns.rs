@@ -58,6 +58,11 @@ pub(super) struct Open {
 }
 
 impl Open {
+    /// Whether a prompt that is not on the screen gave way to something else in mid-turn.
+    pub(super) fn is_replaced(&self) -> bool {
+        self.prompted && self.busy
+    }
+
     /// Esc was pressed, in a dialog or not.
     pub(super) fn reject(&mut self, in_dialog: bool) {
         if in_dialog {
@@ -69,11 +74,6 @@ impl Open {
     fn is_rejected(&self, ready_at: Duration) -> bool {
         let worked = self.works_since.map_or(Duration::ZERO, |since| ready_at.saturating_sub(since));
         self.rejected && worked < ENDING_MAX
-    }
-
-    /// Whether a prompt that is not on the screen gave way to something else in mid-turn.
-    pub(super) fn is_replaced(&self) -> bool {
-        self.prompted && self.busy
     }
 
     /// Whether nothing came yet for an Enter that was typed before the last boundary.
