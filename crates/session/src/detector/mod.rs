@@ -7,6 +7,7 @@
 
 mod capture;
 mod event;
+mod fill;
 #[doc(hidden)]
 pub mod fuzz;
 mod keys;

@@ -2,18 +2,22 @@
 
 use super::profile::{Profile, ProfileError, ProfileSpec};
 
-const SHIPPED: [(&str, &str); 11] = [
+const SHIPPED: [(&str, &str); 15] = [
     ("aider", include_str!("presets/aider.toml")),
     ("bash", include_str!("presets/bash.toml")),
     ("claude", include_str!("presets/claude.toml")),
     ("codex", include_str!("presets/codex.toml")),
+    ("fish", include_str!("presets/fish.toml")),
+    ("gdb", include_str!("presets/gdb.toml")),
     ("gemini", include_str!("presets/gemini.toml")),
     ("generic", include_str!("presets/generic.toml")),
+    ("ipython", include_str!("presets/ipython.toml")),
     ("node", include_str!("presets/node.toml")),
     ("opencode", include_str!("presets/opencode.toml")),
     ("psql", include_str!("presets/psql.toml")),
     ("python", include_str!("presets/python.toml")),
     ("sqlite3", include_str!("presets/sqlite3.toml")),
+    ("zsh", include_str!("presets/zsh.toml")),
 ];
 
 /// The profile of programs that no other claims.

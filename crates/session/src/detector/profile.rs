@@ -40,6 +40,9 @@ pub struct RowsSpec {
     pub busy: Option<String>,
     /// Some row matches while the program waits for a prompt.
     pub ready: String,
+    /// The upper edge of the box that the prompt stands in, from side to side of the window: while there is
+    /// such a row, a `ready` row is one right below it.
+    pub edge: Option<String>,
     /// Some row matches while a dialog is open.
     pub dialog: Option<String>,
     /// A draft that is typed meanwhile hides the busy row: rows alone then prove nothing.
@@ -68,6 +71,9 @@ pub struct PromptSpec {
     /// Bracketed paste is on at the prompt and off while the program works.
     #[serde(default)]
     pub paste: bool,
+    /// The program fills the row in front of its prompt with blanks, as zsh and fish do.
+    #[serde(default)]
+    pub fill: bool,
 }
 
 /// How a program interrupts a turn by other keys than Ctrl-C.
@@ -155,6 +161,7 @@ pub(super) struct TitleRule {
 pub(super) struct RowsRule {
     pub(super) busy: Option<Pattern>,
     pub(super) ready: Pattern,
+    pub(super) edge: Option<Pattern>,
     pub(super) dialog: Option<Pattern>,
     pub(super) draft_hides_busy: bool,
     pub(super) hold: Duration,
@@ -169,6 +176,7 @@ pub(super) struct PromptRule {
     pub(super) asks: Option<Pattern>,
     pub(super) tty: bool,
     pub(super) paste: bool,
+    pub(super) fill: bool,
 }
 
 /// Compiled interruption by Esc.
@@ -301,6 +309,7 @@ impl Compile<'_> {
         Ok(RowsRule {
             busy: self.maybe("rows.busy", spec.busy.as_deref())?,
             ready: self.pattern("rows.ready", &spec.ready)?,
+            edge: self.maybe("rows.edge", spec.edge.as_deref())?,
             dialog: self.maybe("rows.dialog", spec.dialog.as_deref())?,
             draft_hides_busy: spec.draft_hides_busy,
             hold: Duration::from_millis(spec.hold_ms),
@@ -315,6 +324,7 @@ impl Compile<'_> {
             asks: self.maybe("prompt.asks", spec.asks.as_deref())?,
             tty: spec.tty,
             paste: spec.paste,
+            fill: spec.fill,
         })
     }
 

@@ -111,7 +111,8 @@ impl Signals {
                 Some(Change::Light(Light::Ready))
             }
             b'C' => {
-                self.marks = Some(Light::Working);
+                // A program that never marks the end of its prompt would never be ready again.
+                self.marks = self.marks.map(|_| Light::Working);
                 Some(Change::OutputBegins)
             }
             _ => None,

@@ -3,8 +3,9 @@
 //! Bytes wait until time moves on (or [`PENDING_BYTES_MAX`] of them came): a frame is what the screen
 //! shows between two moments, never what it shows between two reads of the same moment.
 
-use super::profile::Profile;
-use crate::screen::{Ending, Gathered, Gatherer, Screen, Size};
+use super::profile::{Profile, RowsRule};
+use crate::pattern::Pattern;
+use crate::screen::{Colour, Ending, Gathered, Gatherer, Row, Screen, Size};
 
 /// How many bytes wait for the screen; the next ones are painted in pieces of this size.
 const PENDING_BYTES_MAX: usize = 64 * 1024;
@@ -100,6 +101,12 @@ impl View {
         self.gatherer.as_ref().is_some_and(|gatherer| gatherer.text(Ending::Complete).text.is_empty())
     }
 
+    /// Whether words of the turn are still to be painted.
+    pub(super) fn awaits_words(&mut self) -> bool {
+        self.paint();
+        self.gatherer.as_ref().is_some_and(Gatherer::awaits_words)
+    }
+
     /// Output was lost.
     pub(super) fn gap(&mut self) {
         self.paint();
@@ -131,13 +138,30 @@ impl View {
     pub(super) fn signs(&mut self, profile: &Profile) -> Signs {
         self.paint();
         let Some(rule) = &profile.rows else { return Signs::default() };
-        let mut signs = Signs::default();
-        for row in self.screen.rows().iter().filter(|row| !row.is_blank()) {
-            signs.busy |= rule.busy.as_ref().is_some_and(|busy| busy.matches(&row.text));
-            signs.ready |= rule.ready.matches(&row.text);
-            signs.dialog |= rule.dialog.as_ref().is_some_and(|dialog| dialog.matches(&row.text));
-        }
-        signs
+        let rows = self.screen.rows();
+        let is_edge = |row: &Row| self.is_edge(rule, row);
+        let edge = rows.iter().position(is_edge);
+        // Above a box stand the assistant's words, which are indented and mostly have no colour of their own.
+        let own = |at: usize, row: &Row, indented: bool| {
+            let coloured = row.lead.foreground != Colour::Default;
+            edge.is_none_or(|edge| at > edge) || (coloured && (indented || !row.text.starts_with(' ')))
+        };
+        let says = |pattern: Option<&Pattern>, indented: bool| {
+            let mut printed = rows.iter().enumerate().filter(|(_, row)| !row.is_blank());
+            pattern.is_some_and(|pattern| {
+                printed.any(|(at, row)| pattern.matches(&row.text) && own(at, row, indented))
+            })
+        };
+        let is_prompt = |row: &Row| rule.ready.matches(&row.text);
+        let below = |pair: &[Row]| matches!(pair, [edge, row] if is_edge(edge) && is_prompt(row));
+        let ready = if edge.is_some() { rows.windows(2).any(below) } else { rows.iter().any(is_prompt) };
+        Signs { busy: says(rule.busy.as_ref(), false), ready, dialog: says(rule.dialog.as_ref(), true) }
+    }
+
+    /// Whether a row is the upper edge of a box, from side to side.
+    fn is_edge(&self, rule: &RowsRule, row: &Row) -> bool {
+        let matches = rule.edge.as_ref().is_some_and(|edge| edge.matches(&row.text));
+        matches && row.text.chars().count() >= usize::from(self.screen.size().cols)
     }
 
     /// The lowest row by which the program says that it was interrupted, as painted so far.

@@ -78,7 +78,7 @@ impl Agreement {
                 continue;
             }
             agreement.written += 1;
-            if old == new {
+            if old == new || is_filled(old, new) {
                 agreement.shared += 1;
                 agreement.rare_shared += u32::from(*rare);
                 agreement.score += height * if *rare { RARE_WEIGHT } else { 1 };
@@ -96,6 +96,14 @@ impl Agreement {
         let told = self.rare_shared > 0 || (stays && self.rare_missed == 0);
         self.shared > 0 && self.shared * share >= self.written && told
     }
+}
+
+/// Whether a row was the bare mark of a list's item and has its words now.
+fn is_filled(old: &Row, new: &Row) -> bool {
+    let mark = old.key();
+    let is_numbered =
+        mark.strip_suffix('.').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+    is_numbered && new.key().strip_prefix(mark).is_some_and(|words| words.starts_with(' '))
 }
 
 /// Where the frame begins when a third of it stands in the rows in the same order.

@@ -60,6 +60,8 @@ pub struct Screen {
     epochs: Epochs,
     epoch_scrolled: u64,
     resizes: u64,
+    erasures: u64,
+    erased_scrolled: u64,
     scrolled: VecDeque<Row>,
     scrolled_total: u64,
     scrolled_low: u64,
@@ -79,6 +81,8 @@ impl Screen {
             epochs: Epochs::default(),
             epoch_scrolled: 0,
             resizes: 0,
+            erasures: 0,
+            erased_scrolled: 0,
             scrolled: VecDeque::new(),
             scrolled_total: 0,
             scrolled_low: 0,
@@ -140,11 +144,11 @@ impl Screen {
         self.read_rows(self.size.rows, cols).collect()
     }
 
-    /// The characters of the last column.
-    pub fn last_column(&self) -> impl Iterator<Item = char> {
-        let (screen, last) = (self.parser.screen(), self.size.cols - 1);
-        let cells = (0..self.size.rows).filter_map(move |row| screen.cell(row, last));
-        cells.filter_map(|cell| cell.contents().chars().next())
+    /// The characters of a column, one for each row.
+    pub fn column(&self, col: u16) -> impl Iterator<Item = Option<char>> {
+        let screen = self.parser.screen();
+        let cells = (0..self.size.rows).map(move |row| screen.cell(row, col));
+        cells.map(|cell| cell.and_then(|cell| cell.contents().chars().next()))
     }
 
     /// The rows that scrolled off the main screen after the `since`-th, oldest first, and whether
@@ -179,6 +183,16 @@ impl Screen {
     /// How often the window changed its size.
     pub fn resizes(&self) -> u64 {
         self.resizes
+    }
+
+    /// How often every row was erased: what follows is a repaint.
+    pub fn erasures(&self) -> u64 {
+        self.erasures
+    }
+
+    /// How many rows had scrolled off when every row was erased.
+    pub fn erased_scrolled(&self) -> u64 {
+        self.erased_scrolled
     }
 
     /// Whether a synchronized update (mode 2026) is open: the screen is half painted.
@@ -230,7 +244,9 @@ impl Screen {
                 self.show(frame);
             }
             Some(Notice::Restart) => self.restart(),
-            Some(Notice::Up(_) | Notice::Screens | Notice::Wide(_)) | None => {}
+            Some(Notice::Erased) => self.erased(),
+            Some(Notice::RowsErased(rows)) if rows == self.size.rows => self.erased(),
+            Some(Notice::Up(_) | Notice::Screens | Notice::Wide(_) | Notice::RowsErased(_)) | None => {}
         }
         taken
     }
@@ -270,6 +286,11 @@ impl Screen {
         self.scrolled_total -= rows as u64;
         self.scrolled_low = self.scrolled_low.min(self.scrolled_total);
         self.collected_total = self.collected_total.min(self.scrolled_total);
+    }
+
+    fn erased(&mut self) {
+        self.erasures += 1;
+        self.erased_scrolled = self.scrolled_total;
     }
 
     fn restart(&mut self) {
@@ -405,6 +426,7 @@ fn look(cell: &vt100::Cell) -> Lead {
         dim: cell.dim(),
         bold: cell.bold(),
         italic: cell.italic(),
+        inverse: cell.inverse(),
     }
 }
 

@@ -64,16 +64,20 @@ struct Reader<'a> {
     hidden: Option<&'a Marker>,
     /// Whether nothing came yet behind the user's prompt.
     asked: bool,
+    /// Whether the row above is blank.
+    above_blank: bool,
 }
 
 impl<'a> Reader<'a> {
     fn new(rules: &'a Compiled, quiet: Option<Colour>) -> Self {
         let block = outside(rules);
-        Self { rules, block, quiet, messages: Vec::new(), apart: true, hidden: None, asked: false }
+        let (messages, above_blank) = (Vec::new(), true);
+        Self { rules, block, quiet, messages, apart: true, hidden: None, asked: false, above_blank }
     }
 
     fn row(&mut self, row: &Row) {
-        let scene = Scene { quiet: self.quiet, ..Scene::default() };
+        let apart = std::mem::replace(&mut self.above_blank, row.is_blank());
+        let scene = Scene { quiet: self.quiet, apart, ..Scene::default() };
         let found = |marks: &'a [Marker]| marks.iter().find(|mark| mark.matches(row, scene));
         if self.hides(row) {
             self.apart = true;
@@ -82,7 +86,7 @@ impl<'a> Reader<'a> {
         } else if found(&self.rules.drop).is_some() {
             self.apart |= self.rules.message.is_empty();
         } else if found(&self.rules.user).is_some() {
-            self.quiet = Some(row.lead.foreground);
+            self.quiet = row.quiet().or(self.quiet);
             self.leave(Block::User { shade: row.lead.background });
             self.asked = true;
         } else if found(&self.rules.chrome).is_some() {
@@ -125,7 +129,10 @@ impl<'a> Reader<'a> {
             self.leave(outside(self.rules));
         }
         let number = self.number(row);
-        if self.block == Block::Chrome && self.asked && matches!(number, Some((1, _))) {
+        // Flat rows have no blank one below the prompt; the code of an answer is coloured.
+        let is_flat = self.block == Block::User { shade: Colour::Default };
+        let is_below = self.block == Block::Chrome || (is_flat && row.word.foreground != Colour::Default);
+        if is_below && self.asked && matches!(number, Some((1, _))) {
             // An answer that begins with code has no room for its mark.
             let indent = self.rules.message.first().map_or(0, |mark| mark.indent);
             (self.apart, self.asked, self.block) = (true, false, Block::Message { indent });

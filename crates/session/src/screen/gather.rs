@@ -20,6 +20,9 @@ pub const GATHERED_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// How many rows from before the turn are remembered to find its beginning again.
 const PAST_ROWS: usize = 12;
 
+/// How many frames after a new size of the window the program may take to paint everything anew.
+const REPAINT_FRAMES: u8 = 32;
+
 /// How near to the right edge a row reaches it.
 const RIGHT_MARGIN: usize = 3;
 
@@ -48,20 +51,35 @@ pub struct Gatherer {
 struct Turn {
     /// The last printed rows from before the turn, newest last.
     past: Vec<String>,
+    /// The last prompt of the user from before the turn, where it was shown.
+    prompt: Option<String>,
+    /// Whether a row ended the transcript when the turn began.
+    ended: bool,
     /// The rows of the screen that is shown.
     side: Side,
     /// The rows of the other screen.
     aside: Option<Side>,
+    /// What was gathered before the window changed its size, until the program has painted everything anew:
+    /// what it shows meanwhile is laid out for the old size.
+    before: Option<Before>,
     alternate: bool,
     resizes: u64,
+    erasures: u64,
     scrolled: u64,
     lost: bool,
     /// Whether bytes were missed, and so perhaps the rows by which the turn's beginning is found.
     missed: bool,
 }
 
+/// The rows as they were before the window changed its size, and for how many more frames they count.
+#[derive(Debug)]
+struct Before {
+    side: Side,
+    frames: u8,
+}
+
 /// What was gathered from one of the two screens.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 struct Side {
     rows: Vec<Row>,
     bytes: usize,
@@ -69,6 +87,8 @@ struct Side {
     gaps: Vec<usize>,
     /// Where the turn begins in `rows`; none when the screen started anew.
     start: Option<usize>,
+    /// Where the rows begin below the last prompt from before the turn.
+    asked: usize,
     top: usize,
     epoch: u64,
     /// Whether `rows[..top]` is known to hold something that was said.
@@ -85,7 +105,7 @@ impl Gatherer {
     /// the output that follows it.
     pub fn begin(&mut self, screen: &Screen) {
         let visible = self.rows(screen);
-        let region = self.region(screen, visible.clone());
+        let (region, ended) = self.region(screen, visible.clone());
         let start = match self.rules.begin {
             Begin::Transcript => region.len(),
             Begin::Screen => trimmed(&visible),
@@ -93,13 +113,22 @@ impl Gatherer {
         let mut rows = if self.rules.begin == Begin::Screen { visible } else { region };
         rows.truncate(start);
         let past = past(&rows);
+        let asked = self.last_prompt(&rows).map_or(0, |at| at + 1);
         let bytes = rows.iter().map(|row| row.text.len()).sum();
+        let prompt = self.last_prompt(&rows).and_then(|at| Some(rows.get(at)?.text.clone()));
+        let top = if screen.alternate() { blank_above(&rows) } else { 0 };
+        let epoch = screen.epoch();
+        let side = Side { rows, bytes, start: Some(start), asked, top, epoch, ..Side::default() };
         self.turn = Some(Turn {
             past,
-            side: Side { rows, bytes, start: Some(start), epoch: screen.epoch(), ..Side::default() },
+            prompt,
+            ended,
+            side,
             aside: None,
+            before: None,
             alternate: screen.alternate(),
             resizes: screen.resizes(),
+            erasures: screen.erasures(),
             scrolled: screen.scrolled_total(),
             lost: false,
             missed: false,
@@ -109,8 +138,12 @@ impl Gatherer {
     /// Takes a whole frame. Call it from [`Screen::feed`]; outside a turn it does nothing.
     pub fn frame(&mut self, screen: &Screen) {
         let Some(mut turn) = self.turn.take() else { return };
-        let region = self.region(screen, self.rows(screen));
-        turn.take_frame(screen, region, |turn| self.read(turn, Ending::Complete).text.is_empty());
+        let (region, ended) = self.region(screen, self.rows(screen));
+        // What has no end, where the transcript had one, covers it: a tall dialog, a view of something else.
+        let covered = screen.alternate() && turn.ended && !ended && !self.rules.end.is_empty();
+        if !covered {
+            turn.take_frame(screen, region, |turn| self.read(turn, Ending::Complete).text.is_empty());
+        }
         self.turn = Some(turn);
     }
 
@@ -130,17 +163,32 @@ impl Gatherer {
     }
 
     fn read(&self, turn: &Turn, ending: Ending) -> Gathered {
-        let start = turn.side.start.unwrap_or_else(|| self.find_start(turn, &turn.side.rows));
+        let start = self.start(turn, &turn.side.rows);
         let said = |from: usize| {
             let rows = turn.side.rows.get(from..).unwrap_or_default();
             extract::text(&self.rules, rows, self.quiet, ending)
         };
-        let text = said(start);
-        Gathered {
-            // Where the beginning is a guess, what is shown is better than nothing.
-            text: if text.is_empty() && turn.missed { said(0) } else { text },
-            incomplete: turn.lost || turn.side.gaps.iter().any(|at| *at >= start),
+        let mut text = said(start);
+        // Where the beginning is a guess, what is shown is better than nothing.
+        if text.is_empty() && turn.side.start.is_none() {
+            text = said(self.new_prompt(turn).unwrap_or(start));
         }
+        Gathered {
+            text: if text.is_empty() && turn.missed { said(0) } else { text },
+            incomplete: turn.lost
+                || turn.side.gaps.iter().any(|at| *at >= start)
+                || turn.side.rows.iter().skip(start).any(|row| self.is_unfinished(row)),
+        }
+    }
+
+    fn is_unfinished(&self, row: &Row) -> bool {
+        self.rules.unfinished.iter().any(|mark| mark.matches(row, Scene::default()))
+    }
+
+    /// Whether words are still to be painted on the screen.
+    pub fn awaits_words(&self) -> bool {
+        let shown = self.turn.as_ref().and_then(|turn| turn.side.rows.get(turn.side.top..));
+        shown.unwrap_or_default().iter().any(|row| self.is_unfinished(row))
     }
 
     /// Ends the turn where the prompt of the next one stands, and goes on with that one: what was said before
@@ -149,12 +197,13 @@ impl Gatherer {
         let mut turn = self.turn.take()?;
         let until = self.last_prompt(&turn.side.rows).unwrap_or(0);
         let before = turn.side.rows.get(..until).unwrap_or_default();
-        let start = turn.side.start.unwrap_or_else(|| self.find_start(&turn, before));
+        let start = self.start(&turn, before);
         let text = extract::text(&self.rules, before.get(start..).unwrap_or_default(), self.quiet, ending);
         let handed = (!text.is_empty()).then(|| {
             let missing = turn.side.gaps.iter().any(|at| (start..until).contains(at));
             let incomplete = std::mem::take(&mut turn.lost) || missing;
-            turn.side.start = Some(until);
+            (turn.side.start, turn.side.asked) = (Some(until), until);
+            turn.before = None;
             turn.past = past(turn.side.rows.get(..until).unwrap_or_default());
             Gathered { text, incomplete }
         });
@@ -180,26 +229,31 @@ impl Gatherer {
             Some(row.text.get(..end)?.chars().count())
         };
         let beside = rows.iter().rev().find_map(edge).and_then(|cols| u16::try_from(cols).ok());
-        let is_bar = |c: char| self.rules.scrollbar.contains(c);
-        let has_bar =
-            !self.rules.scrollbar.is_empty() && screen.alternate() && screen.last_column().any(is_bar);
         let all = screen.size().cols;
-        match beside.unwrap_or(all).min(all - u16::from(has_bar)) {
+        let cols = beside.unwrap_or(all).min(all);
+        let is_bar = |c: Option<char>| c.is_some_and(|c| self.rules.scrollbar.contains(c));
+        let has_bar = |col: u16| {
+            let mut cells = screen.column(col).zip(&rows);
+            screen.alternate() && cells.any(|(cell, row)| is_bar(cell) && edge(row).is_none())
+        };
+        match cols - u16::from(has_bar(cols.saturating_sub(1))) {
             cols if cols < all => screen.rows_to(cols),
             _ => rows,
         }
     }
 
-    /// The transcript's rows: without a pinned prompt, the input area and what floats above it.
-    fn region(&mut self, screen: &Screen, mut rows: Vec<Row>) -> Vec<Row> {
+    /// The transcript's rows: without a pinned prompt, the input area and what floats above it; and whether
+    /// there is an input area.
+    fn region(&mut self, screen: &Screen, mut rows: Vec<Row>) -> (Vec<Row>, bool) {
         let cursor = usize::from(screen.cursor().0);
         let scene = |at: usize| Scene { cursor: at == cursor, ..Scene::default() };
         let matches =
             |marks: &[Marker], at: usize, row: &Row| marks.iter().any(|mark| mark.matches(row, scene(at)));
-        let first = rows.iter().enumerate().position(|(at, row)| matches(&self.rules.end, at, row));
-        let mut numbered = rows.iter().enumerate();
-        let last = numbered.rfind(|(at, row)| matches(&self.rules.end_last, *at, row));
-        let end = first.into_iter().chain(last.map(|(at, _)| at)).min();
+        let numbered = || rows.iter().enumerate();
+        let last = |marks: &[Marker]| numbered().rfind(|(at, row)| matches(marks, *at, row)).map(|(at, _)| at);
+        let alone = last(&self.rules.end_alone).filter(|alone| Some(*alone) > last(&self.rules.end));
+        let first = numbered().position(|(at, row)| matches(&self.rules.end, at, row));
+        let end = alone.or(first).into_iter().chain(last(&self.rules.end_last)).min();
         rows.truncate(end.unwrap_or(rows.len()));
         if end.is_some() {
             self.remove_floats(screen, &mut rows);
@@ -209,13 +263,13 @@ impl Gatherer {
         let spoken = |row: &Row| !row.is_blank() && !matches(&self.rules.drop, 0, row);
         rows.truncate(rows.iter().rposition(spoken).map_or(0, |last| last + 1));
         let prompt = rows.iter().rfind(|row| matches(&self.rules.user, 0, row));
-        let quiet = prompt.map(|row| row.lead.foreground);
+        let quiet = prompt.and_then(Row::quiet);
         if screen.alternate() {
             let pinned = rows.iter().take_while(|row| matches(&self.rules.pinned, 0, row)).count();
             rows.drain(..pinned);
         }
         self.quiet = quiet.or(self.quiet);
-        rows
+        (rows, end.is_some())
     }
 
     fn remove_floats(&self, screen: &Screen, rows: &mut Vec<Row>) {
@@ -225,6 +279,15 @@ impl Gatherer {
         while rows.last().is_some_and(floats) {
             rows.pop();
         }
+    }
+
+    /// Where the turn begins: where the transcript ended, unless something stood there that is gone (a
+    /// panel above the input area) and the prompt of the turn took its place.
+    fn start(&self, turn: &Turn, rows: &[Row]) -> usize {
+        let Some(start) = turn.side.start else { return self.find_start(turn, rows) };
+        let above = rows.get(turn.side.asked..start.min(rows.len())).unwrap_or_default();
+        let is_prompt = |row: &Row| self.rules.user.iter().any(|mark| mark.matches(row, Scene::default()));
+        above.iter().position(is_prompt).map_or(start, |at| turn.side.asked + at)
     }
 
     /// Where the turn begins in rows that were painted anew: below the longest tail of the past
@@ -249,6 +312,12 @@ impl Gatherer {
         }
     }
 
+    /// The last prompt, if it is not the one from before the turn.
+    fn new_prompt(&self, turn: &Turn) -> Option<usize> {
+        let at = self.last_prompt(&turn.side.rows)?;
+        (turn.prompt.as_ref() != Some(&turn.side.rows.get(at)?.text)).then_some(at)
+    }
+
     fn last_prompt(&self, rows: &[Row]) -> Option<usize> {
         let scene = Scene::default();
         rows.iter().rposition(|row| self.rules.user.iter().any(|mark| mark.matches(row, scene)))
@@ -262,15 +331,64 @@ impl Turn {
         self.resizes = screen.resizes();
         self.take_back(screen.scrolled_low());
         self.turn_to(screen);
-        if screen.alternate() {
-            self.replace_by_comparison(region, resized, silent);
+        self.remember(resized);
+        let erased = screen.erasures() != self.erasures;
+        if erased && region.iter().all(Row::is_blank) {
             return;
         }
-        let (scrolled, lost) = screen.scrolled_since(self.scrolled);
-        let scrolled: Vec<Row> = scrolled.cloned().collect();
+        self.erasures = screen.erasures();
+        let before = self.before.take_if(|before| erased || before.frames == 0).filter(|_| erased);
+        let resized = resized || before.is_some();
+        if let Some(before) = before {
+            self.side = before.side;
+        }
+        if screen.alternate() {
+            self.replace_by_comparison(region, resized, silent);
+        } else if erased {
+            self.replace_by_repaint(screen, region, resized);
+        } else {
+            let (scrolled, lost) = screen.scrolled_since(self.scrolled);
+            let scrolled: Vec<Row> = scrolled.cloned().collect();
+            self.scrolled = screen.scrolled_total();
+            let room = self.room();
+            self.lost |= lost | self.side.replace_exactly(scrolled, region, room);
+        }
+    }
+
+    fn remember(&mut self, resized: bool) {
+        match &mut self.before {
+            Some(before) if resized => before.frames = REPAINT_FRAMES,
+            Some(before) => before.frames = before.frames.saturating_sub(1),
+            None if resized => {
+                self.before = Some(Before { side: self.side.clone(), frames: REPAINT_FRAMES });
+            }
+            None => {}
+        }
+    }
+
+    /// The program erased the main screen and painted its last rows anew, some of which were known.
+    fn replace_by_repaint(&mut self, screen: &Screen, region: Vec<Row>, resized: bool) {
+        let since = screen.erased_scrolled().max(self.scrolled);
+        let (above, _) = screen.scrolled_since(self.scrolled);
+        let above: Vec<Row> = above.cloned().collect();
+        let (scrolled, lost) = screen.scrolled_since(since);
+        let (mut page, room): (Vec<Row>, usize) = (scrolled.cloned().collect(), self.room());
         self.scrolled = screen.scrolled_total();
-        let room = self.room();
-        self.lost |= lost | self.side.replace_exactly(scrolled, region, room);
+        let (shown, printed) = (region.len(), blank_above(&region));
+        page.extend(region);
+        let printed = if page.len() == shown { printed } else { 0 };
+        let known = page.get(printed..).unwrap_or_default();
+        let Some(at) = align(&self.side.rows, known, self.side.top) else {
+            self.lost |= lost | (resized && !self.side.rows.is_empty());
+            let region = page.split_off(page.len() - shown);
+            self.lost |= self.side.replace_exactly(if resized { page } else { above }, region, room);
+            return;
+        };
+        if let Some(more) = printed.checked_sub(at) {
+            page.drain(..more);
+        }
+        self.lost |= lost | self.side.repaint(at.saturating_sub(printed), page, resized, room);
+        self.side.top = self.side.rows.len().saturating_sub(shown);
     }
 
     /// Rows that had left the main screen are printed again.
@@ -289,8 +407,10 @@ impl Turn {
             self.alternate = screen.alternate();
             let known = self.aside.take().unwrap_or(Side { epoch: screen.epoch(), ..Side::default() });
             self.aside = Some(std::mem::replace(&mut self.side, known));
+            self.before = None;
         }
         if screen.epoch() != self.side.epoch {
+            self.before = None;
             self.side.start_anew();
             self.side.epoch = screen.epoch();
         }
@@ -304,7 +424,9 @@ impl Turn {
         GATHERED_BYTES_MAX.saturating_sub(self.aside.as_ref().map_or(0, Side::held_bytes))
     }
 
-    fn replace_by_comparison(&mut self, region: Vec<Row>, resized: bool, silent: impl Fn(&Self) -> bool) {
+    /// Blank rows at the top of a frame may hide what was there: they never replace anything.
+    fn replace_by_comparison(&mut self, mut region: Vec<Row>, resized: bool, silent: impl Fn(&Self) -> bool) {
+        region.drain(..blank_above(&region));
         if region.is_empty() {
             return;
         }
@@ -349,6 +471,15 @@ impl Side {
         lost | self.append(region, room)
     }
 
+    /// Takes a page that was painted anew from this place on, perhaps for a window of another size; says
+    /// whether some of it had no room.
+    fn repaint(&mut self, at: usize, page: Vec<Row>, resized: bool, room: usize) -> bool {
+        let is_same = |start: &usize| !resized || page.starts_with(self.rows.get(at..*start).unwrap_or_default());
+        self.start = self.start.filter(is_same);
+        self.truncate(at);
+        self.append(page, room)
+    }
+
     /// Takes a frame in the place of the last one; says whether some of it had no room.
     fn replace(&mut self, region: Vec<Row>, room: usize) -> bool {
         self.truncate(self.top);
@@ -388,6 +519,11 @@ fn past(rows: &[Row]) -> Vec<String> {
     let mut past: Vec<String> = printed.take(PAST_ROWS).map(|row| row.text.clone()).collect();
     past.reverse();
     past
+}
+
+/// How many blank rows stand at the top.
+fn blank_above(rows: &[Row]) -> usize {
+    rows.iter().take_while(|row| row.is_blank()).count()
 }
 
 fn trimmed(rows: &[Row]) -> usize {

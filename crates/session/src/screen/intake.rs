@@ -6,7 +6,7 @@
 //! and the emulator would count each part; so is U+FE0F, on whose width programs disagree.
 //! Characters of two cells are reported, because a terminal that breaks a line before one leaves the
 //! last cell empty, and the emulator then forgets that it broke the line. Sequences that change how frames are compared (mode 2026,
-//! `CSI 3 J`, reset) are reported where they stand. Everything else passes unchanged, and how the
+//! `CSI 3 J`, reset, all rows erased) are reported where they stand. Everything else passes unchanged, and how the
 //! bytes were cut into calls makes no difference. It cannot fail: bytes that are no sequence are text.
 
 /// How much of an OSC, DCS, APC, PM or SOS string reaches the emulator.
@@ -36,6 +36,10 @@ pub(super) enum Notice {
     Wide(char),
     /// Perhaps another screen is shown.
     Screens,
+    /// Everything is erased.
+    Erased,
+    /// So many rows are erased, one by one from the first, with nothing printed in between.
+    RowsErased(u16),
     /// The cursor goes up so many rows; the last byte taken is the one that moves it.
     Up(u16),
 }
@@ -82,6 +86,8 @@ pub(super) struct Intake {
     sequence: Vec<u8>,
     partial: Vec<u8>,
     joins: bool,
+    /// How many rows were erased since the cursor went to the first cell; none when something was printed.
+    erased: Option<u16>,
     marks: Vec<char>,
 }
 
@@ -92,6 +98,7 @@ impl Intake {
             sequence: Vec::new(),
             partial: Vec::new(),
             joins: false,
+            erased: None,
             marks: Vec::new(),
         }
     }
@@ -133,6 +140,8 @@ impl Intake {
         self.joins = false;
         if byte == 0x1b {
             self.state = State::Escape;
+        } else if byte >= b' ' {
+            self.erased = None;
         }
         out.push(byte);
         None
@@ -166,9 +175,19 @@ impl Intake {
         None
     }
 
-    fn meaning(&self, last: u8) -> Option<Notice> {
+    fn meaning(&mut self, last: u8) -> Option<Notice> {
         match (self.sequence.as_slice(), last) {
             (b"3", b'J') => Some(Notice::Restart),
+            (b"2", b'J') => Some(Notice::Erased),
+            (b"" | b"0", b'J') if self.erased == Some(0) => Some(Notice::Erased),
+            (b"" | b"1" | b"1;1", b'H') => {
+                self.erased = Some(0);
+                None
+            }
+            (b"2", b'K') => {
+                self.erased = self.erased.map(|rows| rows.saturating_add(1));
+                self.erased.map(Notice::RowsErased)
+            }
             (count, b'A') => Some(Notice::Up(number(count))),
             ([b'?', modes @ ..], b'h' | b'l') => mode_notice(modes, last == b'h'),
             _ => None,
@@ -202,6 +221,7 @@ impl Intake {
     }
 
     fn encoded(&mut self, byte: u8, out: &mut Vec<u8>) -> Option<Notice> {
+        self.erased = None;
         if byte >= 0xc0 {
             self.give_up_partial(out);
         }

@@ -4,11 +4,12 @@
 
 use super::rules::TextRules;
 
-const SHIPPED: [(&str, &str); 5] = [
+const SHIPPED: [(&str, &str); 6] = [
     ("aider", include_str!("presets/aider.toml")),
     ("claude", include_str!("presets/claude.toml")),
     ("codex", include_str!("presets/codex.toml")),
     ("gemini", include_str!("presets/gemini.toml")),
+    ("ipython", include_str!("presets/ipython.toml")),
     ("opencode", include_str!("presets/opencode.toml")),
 ];
 

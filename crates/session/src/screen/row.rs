@@ -16,8 +16,37 @@ pub enum Colour {
     Rgb(u8, u8, u8),
 }
 
+/// The entries of the palette that are a ramp from black to white, and how bright the first of them is.
+const RAMP: std::ops::RangeInclusive<u8> = 232..=255;
+const RAMP_FIRST: u8 = 8;
+const RAMP_STEP: u8 = 10;
+
+/// How bright a grey is that is neither black nor white.
+const GREY: std::ops::RangeInclusive<u8> = 0x48..=0xb0;
+
+/// How far apart the parts of a grey may be.
+const GREY_TINT: u8 = 0x18;
+
+impl Colour {
+    /// Whether it is a grey, neither black nor white: what programs print in passing.
+    pub fn is_grey(self) -> bool {
+        match self {
+            Self::Index(8) => true,
+            Self::Index(index) if RAMP.contains(&index) => {
+                GREY.contains(&(RAMP_FIRST + (index - RAMP.start()) * RAMP_STEP))
+            }
+            Self::Default | Self::Index(_) => false,
+            Self::Rgb(red, green, blue) => {
+                let (least, most) = (red.min(green).min(blue), red.max(green).max(blue));
+                GREY.contains(&least) && GREY.contains(&most) && most - least <= GREY_TINT
+            }
+        }
+    }
+}
+
 /// How the first printed cell of a row looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an attribute of a cell by itself")]
 pub struct Lead {
     /// Its foreground.
     pub foreground: Colour,
@@ -29,6 +58,8 @@ pub struct Lead {
     pub bold: bool,
     /// Whether it is italic.
     pub italic: bool,
+    /// Whether its colours are reversed.
+    pub inverse: bool,
 }
 
 /// A row of the screen.
@@ -48,6 +79,11 @@ impl Row {
     /// Whether nothing is printed on it.
     pub fn is_blank(&self) -> bool {
         self.text.is_empty()
+    }
+
+    /// The foreground of its first word, where that is not the one of the next.
+    pub(super) fn quiet(&self) -> Option<Colour> {
+        Some(self.lead.foreground).filter(|foreground| *foreground != self.word.foreground)
     }
 
     /// The text by which it is known again.

@@ -22,6 +22,9 @@ pub struct TextRules {
     pub end: Vec<Mark>,
     /// The transcript ends above the last row that matches one of these.
     pub end_last: Vec<Mark>,
+    /// The transcript ends above the last row that matches one of these, if none that matches `end` stands
+    /// below it: then those above are the assistant's.
+    pub end_alone: Vec<Mark>,
     /// Rows right above the end of the transcript that the program floats over it.
     pub floats: Vec<Mark>,
     /// The transcript is as wide as the match of this pattern on the last row that has one; what stands
@@ -41,6 +44,8 @@ pub struct TextRules {
     pub hidden: Vec<Hidden>,
     /// Rows that begin a message.
     pub message: Vec<Mark>,
+    /// Rows of a message whose words are still to be painted.
+    pub unfinished: Vec<Mark>,
     /// How many leading blanks the rows of a message carry, where messages have no mark.
     pub indent: usize,
     /// A gutter of line numbers beside code: a pattern's group 1 is the number, and the whole match
@@ -92,12 +97,20 @@ pub struct Look {
     pub quiet: Option<bool>,
     /// Its first printed cell has a foreground of its own, not the terminal's.
     pub coloured: Option<bool>,
+    /// Its first printed cell is grey, neither black nor white.
+    pub grey: Option<bool>,
     /// Its first printed cell has a background of its own, not the terminal's.
     pub shaded: Option<bool>,
+    /// The colours of its first printed cell are reversed.
+    pub inverse: Option<bool>,
     /// The cursor stands on it (`end` and `end_last` only).
     pub cursor: Option<bool>,
     /// It reaches the right edge of the window (`floats` only).
     pub right: Option<bool>,
+    /// Its first two words have one foreground, which is not the terminal's.
+    pub uniform: Option<bool>,
+    /// The row above it is blank (`drop`, `user`, `chrome` and `message` only).
+    pub apart: Option<bool>,
 }
 
 /// Rows that are left out, from one to another, both included.
@@ -168,6 +181,8 @@ pub(super) struct Scene {
     pub(super) cursor: bool,
     /// Whether the row reaches the right edge of the window.
     pub(super) right: bool,
+    /// Whether the row above it is blank.
+    pub(super) apart: bool,
 }
 
 /// A mark, compiled.
@@ -192,9 +207,13 @@ impl Look {
             && wants(self.bold, row.lead.bold)
             && wants(self.word_bold, row.word.bold)
             && wants(self.coloured, foreground != Colour::Default)
+            && wants(self.grey, foreground.is_grey())
             && wants(self.shaded, row.lead.background != Colour::Default)
+            && wants(self.inverse, row.lead.inverse)
             && wants(self.cursor, scene.cursor)
             && wants(self.right, scene.right)
+            && wants(self.apart, scene.apart)
+            && wants(self.uniform, foreground != Colour::Default && row.word.foreground == foreground)
             && wants(self.quiet, foreground != Colour::Default && scene.quiet == Some(foreground))
     }
 }
@@ -204,6 +223,7 @@ impl Look {
 pub(super) struct Compiled {
     pub(super) end: Vec<Marker>,
     pub(super) end_last: Vec<Marker>,
+    pub(super) end_alone: Vec<Marker>,
     pub(super) floats: Vec<Marker>,
     pub(super) edge: Option<Regex>,
     pub(super) scrollbar: String,
@@ -213,6 +233,7 @@ pub(super) struct Compiled {
     pub(super) chrome: Vec<Marker>,
     pub(super) hidden: Vec<(Marker, Marker)>,
     pub(super) message: Vec<Marker>,
+    pub(super) unfinished: Vec<Marker>,
     pub(super) rewrite: Vec<(Marker, String)>,
     pub(super) gutter: Vec<Marker>,
     pub(super) indent: usize,
@@ -235,6 +256,7 @@ impl Compiled {
         Ok(Self {
             end: compile_all("end", &rules.end)?,
             end_last: compile_all("end_last", &rules.end_last)?,
+            end_alone: compile_all("end_alone", &rules.end_alone)?,
             floats: compile_all("floats", &rules.floats)?,
             edge: rules.edge.as_deref().map(|edge| regex("edge", edge)).transpose()?,
             scrollbar: rules.scrollbar.clone(),
@@ -244,6 +266,7 @@ impl Compiled {
             user: compile_all("user", &rules.user)?,
             chrome: compile_all("chrome", &rules.chrome)?,
             message: compile_all("message", &rules.message)?,
+            unfinished: compile_all("unfinished", &rules.unfinished)?,
             rewrite,
             gutter: compile_all("gutter", &rules.gutter)?,
             indent: rules.indent,

@@ -113,7 +113,7 @@ impl Detector {
         if !self.is_stream() || self.signals.alternate || self.signals.trusted().is_some() {
             return false;
         }
-        if self.uses_paste() && self.line.paste.is_none() {
+        if self.uses_paste() && self.line.prompt_from().is_none() {
             return false;
         }
         let Some(open) = self.phase.open_mut().filter(|open| !open.queued.is_empty()) else { return false };
@@ -202,7 +202,7 @@ impl Detector {
 
     /// Where the prompt begins in a line that has gone on behind it.
     fn prompt_place(&self) -> u64 {
-        if let Some(paste) = self.line.paste.filter(|paste| *paste >= self.capture.begins_at()) {
+        if let Some(paste) = self.line.prompt_from().filter(|paste| *paste >= self.capture.begins_at()) {
             return paste;
         }
         let (line, prompt) = (self.line.bytes(), self.prompt.as_bytes());
@@ -214,7 +214,11 @@ impl Detector {
     }
 
     fn prompt_signal(&self) -> Signal {
+<<<<<<< HEAD
         match (&self.profile.prompt, self.line.paste, self.raw_seen) {
+=======
+        match (&self.profile.prompt, self.line.prompt_from(), self.raw_seen) {
+>>>>>>> detrest
             (Some(rule), _, true) if rule.tty => Signal::Tty,
             (Some(rule), Some(_), _) if rule.paste => Signal::Paste,
             _ => Signal::Line,

@@ -1,5 +1,6 @@
 //! Input: keys become submits and interruptions.
 
+use super::super::event::Signal;
 use super::super::keys::Key;
 use super::super::typed::Typed;
 use super::Detector;
@@ -33,8 +34,11 @@ impl Detector {
         }
     }
 
-    /// A key that changes the line.
+    /// A key that changes the line, unless it answers a dialog.
     fn write(&mut self, key: Key) {
+        if self.state == super::State::Blocked {
+            return;
+        }
         if !self.typed.has_text() {
             self.typed_from = self.line.offset;
         }
@@ -55,7 +59,7 @@ impl Detector {
     fn escape(&mut self) {
         let blocked = self.state == super::State::Blocked;
         let Some(open) = self.phase.open_mut() else { return };
-        open.rejected |= blocked;
+        open.reject(blocked);
         open.escapes = open.escapes.saturating_add(1);
         open.interrupt_row = self.interrupt_row;
     }
@@ -76,6 +80,8 @@ impl Detector {
         if self.state == super::State::Blocked {
             return;
         }
+        self.see_typed_prompt();
+        self.wait_no_longer();
         let asked = self.asks();
         if !asked && self.phase.takes_submit(self.shows_working(), self.is_stream()) {
             if !self.is_command(&typed) {
@@ -86,13 +92,24 @@ impl Detector {
         }
     }
 
+    /// A prompt at which somebody went on typing never rests: it is seen at the Enter, where the cursor
+    /// stands behind it.
+    fn see_typed_prompt(&mut self) {
+        let Some(rule) = self.profile.prompt.as_ref().filter(|_| self.phase.is_open()) else { return };
+        let Some(signal @ (Signal::Tty | Signal::Paste)) = self.at_prompt(rule) else { return };
+        let Some(view) = self.view.as_mut() else { return };
+        if behind_prompt(&view.left_of_cursor(), &rule.cursor).is_some() {
+            self.prompt_seen(signal, self.line.start);
+        }
+    }
+
     /// Whether what is submitted is a command of the program's own, which asks the assistant nothing.
     fn is_command(&mut self, typed: &Typed) -> bool {
         let Some(rule) = &self.profile.prompt else { return false };
         let Some(command) = &rule.command else { return false };
         let line = match (typed.plain(), &mut self.view) {
             (Some(plain), _) => String::from_utf8_lossy(plain).into_owned(),
-            (None, Some(view)) => behind_prompt(&view.left_of_cursor(), &rule.cursor),
+            (None, Some(view)) => behind_prompt(&view.left_of_cursor(), &rule.cursor).unwrap_or_default(),
             (None, None) => return false,
         };
         command.matches(&line) && !rule.asks.as_ref().is_some_and(|asks| asks.matches(&line))
@@ -107,9 +124,9 @@ impl Detector {
     }
 }
 
-/// What stands behind the prompt.
-fn behind_prompt(row: &str, prompt: &Pattern) -> String {
+/// What stands behind the prompt, if it is there.
+fn behind_prompt(row: &str, prompt: &Pattern) -> Option<String> {
     let is_prompt = |at: &usize| row.get(..*at).is_some_and(|head| prompt.matches(head));
-    let end = (0..=row.len()).find(is_prompt).unwrap_or(0);
-    row.get(end..).unwrap_or_default().to_owned()
+    let end = (0..=row.len()).find(is_prompt)?;
+    row.get(end..).map(str::to_owned)
 }

@@ -12,6 +12,9 @@ use std::time::Duration;
 /// How long after a ready signal a busy sign on the screen may still delay the boundary.
 const SIGN_WAIT_MAX: Duration = Duration::from_millis(500);
 
+/// How long words are waited for where none were painted yet: without them there would be no turn.
+const WORDS_WAIT_MAX: Duration = Duration::from_millis(1500);
+
 /// How long a ready signal must stand.
 const SIGNAL_HOLD: Duration = Duration::from_millis(50);
 
@@ -57,7 +60,7 @@ impl Detector {
         self.ready = None;
         self.phase.busy();
         if state == State::Working {
-            self.phase.works_on();
+            self.phase.works_on(self.now);
         }
         if self.state != State::Starting {
             self.enter_state(state);
@@ -74,7 +77,7 @@ impl Detector {
     fn is_ready(&mut self, signal: Signal) {
         let since = match self.ready {
             Some(since) if since.signal == signal => since,
-            _ => Since { at: self.now, signal },
+            _ => Since { at: self.now, signal, waits: false },
         };
         self.ready = Some(since);
         let due = self.due(since);
@@ -82,9 +85,15 @@ impl Detector {
             self.look_at = Some(due);
             return;
         }
-        if self.now < since.at + SIGN_WAIT_MAX && (self.is_silent() || self.may_be_interrupted(signal)) {
-            // The signal may come before the last words are painted.
-            self.look_at = Some(since.at + SIGN_WAIT_MAX);
+        if let Some(due) = self.words_due(since).filter(|due| self.now < *due) {
+            self.ready = Some(Since { waits: true, ..since });
+            self.wait_for_words(since, due);
+            return;
+        }
+        let rest = (self.output_at + QUIET).min(since.at + WORDS_WAIT_MAX);
+        if since.waits && self.now < rest {
+            // The first words are there, and others may follow at once.
+            self.look_at = Some(rest);
             return;
         }
         let by_line_rule = signal == Signal::Line && self.profile.line.is_some();
@@ -97,10 +106,37 @@ impl Detector {
         self.prompt_seen(signal, end);
     }
 
-    /// Whether nothing was said yet in a turn of a program that shows how it works.
-    fn is_silent(&mut self) -> bool {
+    /// Until when words are waited for that are not painted yet, although the program is ready.
+    fn words_due(&mut self, since: Since) -> Option<Duration> {
         let is_asked = self.shows_working() && self.phase.is_answered(Signal::Rows);
-        is_asked && self.view.as_mut().is_some_and(super::View::is_silent)
+        let is_stopped = self.phase.open_mut().is_some_and(|open| open.interrupted || open.escapes > 0);
+        let view = self.view.as_mut().filter(|_| is_asked);
+        let (silent, awaits) = view.map_or((false, false), |view| (view.is_silent(), view.awaits_words()));
+        if silent && !is_stopped {
+            return Some(since.at + WORDS_WAIT_MAX);
+        }
+        let waits = silent || awaits || self.may_be_interrupted(since.signal);
+        waits.then_some(since.at + SIGN_WAIT_MAX)
+    }
+
+    /// Waits on; after a while the program is said to be ready all the same.
+    fn wait_for_words(&mut self, since: Since, due: Duration) {
+        let ready_at = since.at + SIGN_WAIT_MAX;
+        if self.now < ready_at {
+            self.look_at = Some(due.min(ready_at));
+        } else {
+            self.enter_state(State::Ready);
+            self.look_at = Some(due);
+        }
+    }
+
+    /// Ends the turn of a program that is ready and said nothing: the next prompt is submitted.
+    pub(super) fn wait_no_longer(&mut self) {
+        if let Some(since) = self.ready.filter(|since| self.now >= self.due(*since))
+            && self.words_due(since).is_some()
+        {
+            self.prompt_seen(since.signal, self.line.start);
+        }
     }
 
     /// Whether Esc was pressed and the row is not there by which the program would confirm that.
@@ -148,7 +184,7 @@ impl Detector {
         }
     }
 
-    fn signs(&mut self) -> Signs {
+    pub(super) fn signs(&mut self) -> Signs {
         self.view.as_mut().map(|view| view.signs(&self.profile)).unwrap_or_default()
     }
 
@@ -156,7 +192,9 @@ impl Detector {
     fn ready_level(&mut self) -> Level {
         let signal = self.trusted();
         let signs = self.signs();
-        if signs.dialog && signal == Signal::Title {
+        // What stands in the place of the prompt asks for something, whatever it says.
+        let replaced = !signs.ready && self.phase.open_mut().is_some_and(|open| open.is_replaced());
+        if (signs.dialog || replaced) && signal == Signal::Title {
             self.light_at = None;
             return Level::Blocked;
         }
@@ -184,7 +222,8 @@ impl Detector {
     /// Rows are the only signal: a draft typed meanwhile may hide the busy sign, so it proves nothing.
     fn rows_level(&mut self) -> Level {
         let signs = self.signs();
-        let painting = self.view.as_ref().is_some_and(super::View::half_painted);
+        let repaints = self.resized_at.is_some_and(|at| at >= self.output_at);
+        let painting = repaints || self.view.as_ref().is_some_and(super::View::half_painted);
         match signs {
             Signs { dialog: true, .. } => Level::Blocked,
             Signs { busy: true, .. } => Level::Working,
@@ -233,7 +272,7 @@ impl Detector {
 
     /// What confirms that the program reads a line: its tty, its paste mode, or nothing but the text
     /// where the program never used either.
-    fn at_prompt(&self, rule: &PromptRule) -> Option<Signal> {
+    pub(super) fn at_prompt(&self, rule: &PromptRule) -> Option<Signal> {
         let raw = self.tty.filter(|_| rule.tty && self.raw_seen).map(|mode| !mode.canonical);
         let paste = self.signals.paste.filter(|_| rule.paste);
         match (raw, paste) {

@@ -32,6 +32,8 @@ const GLANCE: Duration = Duration::from_millis(1);
 struct Since {
     at: Duration,
     signal: Signal,
+    /// Whether words were waited for that were not painted yet.
+    waits: bool,
 }
 
 /// Finds the turns of one session.
@@ -48,6 +50,7 @@ pub struct Detector {
     raw_seen: bool,
     output_at: Duration,
     tty_at: Duration,
+    resized_at: Option<Duration>,
     look_at: Option<Duration>,
     line: Line,
     prompt: String,
@@ -79,6 +82,7 @@ impl Detector {
             raw_seen: false,
             output_at: Duration::ZERO,
             tty_at: Duration::ZERO,
+            resized_at: None,
             look_at: None,
             line: Line::default(),
             prompt: String::new(),
@@ -181,6 +185,7 @@ impl Detector {
         if let Some(view) = &mut self.view {
             view.resize(size);
         }
+        self.resized_at = Some(self.now);
         self.look_soon();
     }
 

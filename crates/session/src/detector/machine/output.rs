@@ -1,6 +1,7 @@
 //! Output: tokens become signals, lines and content.
 
 use super::super::event::Signal;
+use super::super::fill::fill_start;
 use super::super::sequence::{Token, strip};
 use super::super::signals::{Change, Light};
 use super::Detector;
@@ -10,6 +11,9 @@ const LINE_BYTES_MAX: usize = 64 * 1024;
 
 /// How much of the main screen's line is remembered while the alternate one is shown: its end.
 const ASIDE_BYTES_MAX: usize = 1024;
+
+/// How many lines a prompt behind a fill may have.
+const FILLED_LINES_MAX: u8 = 4;
 
 /// The line that the output is on, and where it is in the output.
 #[derive(Debug, Default)]
@@ -23,6 +27,12 @@ pub(super) struct Line {
     sequence: u64,
     /// Where bracketed paste was switched on, while it is: there the prompt begins, however many lines it has.
     pub(super) paste: Option<u64>,
+    /// Where it was, when it was switched on and off in this line.
+    closed: Option<u64>,
+    /// Where the line began in which it was switched on last.
+    pasted_in: u64,
+    /// Where a fill began in one of the last lines, and how many of them ago.
+    filled: Option<(u64, u8)>,
     /// The line of the main screen, and where it began, while the alternate one is shown.
     aside: Option<(Vec<u8>, u64)>,
 }
@@ -41,7 +51,40 @@ impl Line {
     /// Forgets the line.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
+        self.closed = None;
         self.start = self.offset;
+    }
+
+    /// Where the last fill began.
+    fn fill(&self) -> Option<u64> {
+        let here = fill_start(self.bytes()).map(|at| self.offset - (self.bytes().len() - at) as u64);
+        here.or(self.filled.map(|(start, _)| start))
+    }
+
+    /// The line ends: its fill is remembered for a prompt of several lines.
+    fn remember_fill(&mut self) {
+        let lines = self.filled.map_or(0, |(_, lines)| lines);
+        let here = fill_start(self.bytes()).is_some();
+        let kept = self.fill().filter(|_| here || lines < FILLED_LINES_MAX);
+        self.filled = kept.map(|start| (start, if here { 1 } else { lines + 1 }));
+    }
+
+    /// Bracketed paste was switched on: there the prompt begins, or where the row was filled for it.
+    fn paste_on(&mut self, fills: bool) {
+        self.pasted_in = self.start;
+        self.paste = Some(if fills { self.fill().unwrap_or(self.start) } else { self.sequence });
+    }
+
+    /// Where the prompt of this line began, if bracketed paste tells.
+    pub(super) fn prompt_from(&self) -> Option<u64> {
+        self.paste.or(self.closed)
+    }
+
+    /// Bracketed paste was switched off.
+    fn paste_off(&mut self) {
+        let paste = self.paste.take().filter(|_| self.pasted_in == self.start);
+        self.closed = paste.or(self.closed);
+        self.filled = None;
     }
 
     /// The other screen is shown: the main one has its line, whatever the alternate one ends with.
@@ -131,9 +174,9 @@ impl Detector {
     fn change(&mut self, change: Change) {
         match change {
             Change::Light(light) => self.light(light),
-            Change::PasteOn => self.line.paste = Some(self.line.sequence),
+            Change::PasteOn => self.line.paste_on(self.fills()),
             Change::PasteOff => {
-                self.line.paste = None;
+                self.line.paste_off();
                 self.capture.paste_off(self.line.start);
             }
             Change::Screens => self.line.change_screens(self.signals.alternate),
@@ -167,15 +210,23 @@ impl Detector {
             self.begin_hand_over();
         }
         if light == Light::Working {
-            self.phase.works_on();
+            self.phase.works_on(self.now);
         }
         self.light_at = None;
         self.ready = None;
         self.phase.busy();
     }
 
+    /// Whether the row in front of a prompt is filled with blanks.
+    fn fills(&self) -> bool {
+        self.profile.prompt.as_ref().is_some_and(|rule| rule.fill)
+    }
+
     fn line_feed(&mut self) {
         self.phase.line_feed();
+        if self.fills() {
+            self.line.remember_fill();
+        }
         if self.is_stream() && self.phase.is_open() && self.capture.in_head() {
             self.capture.line_feed(self.line.offset, self.line.bytes(), &self.prompt);
         } else if !self.took_queued() {

@@ -11,6 +11,9 @@ use crate::screen::Ending;
 use std::collections::VecDeque;
 use std::time::Duration;
 
+/// How long a program may be seen working to end a turn whose dialog was rejected.
+const ENDING_MAX: Duration = Duration::from_millis(500);
+
 /// Where the session is.
 #[derive(Debug)]
 pub(super) enum Phase {
@@ -29,6 +32,8 @@ pub(super) struct Open {
     start: Duration,
     /// The program was seen working on it.
     busy: bool,
+    /// The prompt was on the screen when it was submitted.
+    prompted: bool,
     /// How many line feeds came since the submit.
     pub(super) feeds: u64,
     /// The program wants the rest of the input.
@@ -43,14 +48,34 @@ pub(super) struct Open {
     pub(super) escapes: u8,
     /// The lowest row that told an interruption when Esc was pressed.
     pub(super) interrupt_row: Option<usize>,
-    /// Esc was pressed in a dialog, and the program was not seen working since.
+    /// Esc was pressed in a dialog.
     pub(super) rejected: bool,
+    /// When the program was first seen working after that.
+    works_since: Option<Duration>,
     /// When the program was seen working on the prompt that was queued behind this one.
     pub(super) handed_over: Option<Duration>,
     incomplete: bool,
 }
 
 impl Open {
+    /// Whether a prompt that is not on the screen gave way to something else in mid-turn.
+    pub(super) fn is_replaced(&self) -> bool {
+        self.prompted && self.busy
+    }
+
+    /// Esc was pressed, in a dialog or not.
+    pub(super) fn reject(&mut self, in_dialog: bool) {
+        if in_dialog {
+            (self.rejected, self.works_since) = (true, None);
+        }
+    }
+
+    /// Whether a dialog was rejected: the program worked on at most for the moment that it takes to end.
+    fn is_rejected(&self, ready_at: Duration) -> bool {
+        let worked = self.works_since.map_or(Duration::ZERO, |since| ready_at.saturating_sub(since));
+        self.rejected && worked < ENDING_MAX
+    }
+
     /// Whether nothing came yet for an Enter that was typed before the last boundary.
     pub(super) fn is_unanswered_queue(&self) -> bool {
         self.by_queue && self.feeds == 0
@@ -84,10 +109,12 @@ impl Phase {
         }
     }
 
-    /// The program works on: a dialog that was left was not rejected.
-    pub(super) fn works_on(&mut self) {
-        if let Self::Open(open) = self {
-            open.rejected = false;
+    /// The program works: a dialog that was left may not have been rejected.
+    pub(super) fn works_on(&mut self, now: Duration) {
+        if let Self::Open(open) = self
+            && open.rejected
+        {
+            open.works_since.get_or_insert(now);
         }
     }
 
@@ -159,6 +186,11 @@ impl Detector {
             self.enter_state(State::Working);
         } else if let Some(view) = self.view.as_mut().filter(|view| !by_queue || !view.is_open()) {
             view.begin();
+        }
+        let boxed = self.profile.rows.as_ref().is_some_and(|rows| rows.edge.is_some());
+        let prompted = boxed && self.signs().ready;
+        if let Some(open) = self.phase.open_mut() {
+            open.prompted = prompted;
         }
         if let Some(raw) = &mut self.raw {
             *raw = Raw::new(raw.bytes_max);
@@ -265,8 +297,9 @@ impl Detector {
     /// Ctrl-C always interrupts; Esc where it is the program's key for it and the program confirms.
     fn was_interrupted(&mut self, open: &Open, signal: Signal) -> bool {
         let Some(rule) = &self.profile.interrupt else { return open.interrupted };
-        if open.interrupted || open.rejected || open.escapes < rule.escapes {
-            return open.interrupted || open.rejected;
+        let rejected = open.is_rejected(self.ready.map_or(self.now, |since| since.at));
+        if open.interrupted || rejected || open.escapes < rule.escapes {
+            return open.interrupted || rejected;
         }
         if signal == Signal::Status {
             return self.signals.idle;
