@@ -68,9 +68,12 @@ impl Presets {
         self.add(name, spec)
     }
 
-    /// Adds or replaces a profile.
-    pub fn add(&mut self, name: &str, spec: ProfileSpec) -> Result<(), PresetError> {
+    /// Adds or replaces a profile. One that names no programs keeps those of the profile that it replaces.
+    pub fn add(&mut self, name: &str, mut spec: ProfileSpec) -> Result<(), PresetError> {
         Profile::new(name, &spec)?;
+        if spec.programs.is_empty() {
+            spec.programs = self.spec(name).map(|known| known.programs.clone()).unwrap_or_default();
+        }
         self.0.retain(|(known, _)| known != name);
         self.0.insert(0, (name.to_owned(), spec));
         Ok(())

@@ -27,8 +27,19 @@ const QUEUED_BYTES_MAX: usize = 4096;
 pub(super) struct Queued {
     pub(super) at: Duration,
     typed: Typed,
+    /// What was typed as text, where it is plain; and without blanks, for lines that are printed in pieces.
+    text: Option<String>,
+    squeezed: String,
     /// Whether a prompt that rests makes it the submit of the next turn.
     submits: bool,
+}
+
+impl Queued {
+    fn new(at: Duration, typed: Typed, submits: bool) -> Self {
+        let text = typed.plain().map(|typed| String::from_utf8_lossy(typed).into_owned());
+        let squeezed = text.as_deref().map(squeezed).unwrap_or_default();
+        Self { at, typed, text, squeezed, submits }
+    }
 }
 
 /// What a line in front of which the program waited turns out to be.
@@ -44,11 +55,13 @@ enum Taken {
 struct Shown {
     row: String,
     squeezed: String,
+    /// The prompt that is known, in the same form.
+    prompt: String,
 }
 
 impl Shown {
-    fn new(line: &[u8]) -> Self {
-        Self { row: whole_row(line), squeezed: squeezed(&strip(line)) }
+    fn new(line: &[u8], prompt: &str) -> Self {
+        Self { row: whole_row(line), squeezed: squeezed(&strip(line)), prompt: squeezed(prompt) }
     }
 }
 
@@ -68,7 +81,7 @@ impl Detector {
         if !is_stream || open.queued.len() == QUEUED_MAX {
             open.queued.pop_back();
         }
-        open.queued.push_back(Queued { at: now, typed: typed.up_to(QUEUED_BYTES_MAX), submits });
+        open.queued.push_back(Queued::new(now, typed.up_to(QUEUED_BYTES_MAX), submits));
     }
 
     /// Opens the turn of the first input that was typed ahead and may submit.
@@ -118,7 +131,7 @@ impl Detector {
         }
         let Some(open) = self.phase.open_mut().filter(|open| !open.queued.is_empty()) else { return false };
         let mut queued = std::mem::take(&mut open.queued);
-        let shown = Shown::new(self.line.bytes());
+        let shown = Shown::new(self.line.bytes(), &self.prompt);
         let taken = queued.iter().map(|queued| self.taken_by(&shown, queued));
         let (found, taken) = taken.enumerate().find(|(_, taken)| taken.is_some()).unzip();
         let taken = taken.flatten();
@@ -162,20 +175,19 @@ impl Detector {
     /// What a line is that shows a line behind a prompt; none when it does not.
     fn taken_by(&self, shown: &Shown, queued: &Queued) -> Option<Taken> {
         let row = shown.row.as_str();
-        let typed = queued.typed.plain().map(|typed| String::from_utf8_lossy(typed).into_owned());
-        let Some(typed) = typed else {
+        let Some(typed) = &queued.text else {
             let known = self.uses_paste() && !self.prompt.trim().is_empty() && row.starts_with(&self.prompt);
             return known.then(|| Taken::Submit { end: self.prompt_place() });
         };
-        if let Some(before) = row.trim_end().strip_suffix(typed.trim_end()).or(row.strip_suffix(&*typed)) {
+        if let Some(before) = row.trim_end().strip_suffix(typed.trim_end()).or(row.strip_suffix(typed.as_str())) {
             let before = if typed.trim_end().is_empty() { row } else { before };
             if let Some(taken) = self.asked_by(before) {
                 return Some(taken);
             }
         }
         // A line that is wider than the window is printed in pieces.
-        let prompt = squeezed(&self.prompt);
-        let wrapped = !prompt.is_empty() && shown.squeezed.strip_suffix(&squeezed(&typed)) == Some(&*prompt);
+        let before = shown.squeezed.strip_suffix(queued.squeezed.as_str());
+        let wrapped = !shown.prompt.is_empty() && before == Some(&*shown.prompt);
         wrapped.then(|| Taken::Submit { end: self.prompt_place() })
     }
 
@@ -214,11 +226,7 @@ impl Detector {
     }
 
     fn prompt_signal(&self) -> Signal {
-<<<<<<< HEAD
-        match (&self.profile.prompt, self.line.paste, self.raw_seen) {
-=======
         match (&self.profile.prompt, self.line.prompt_from(), self.raw_seen) {
->>>>>>> detrest
             (Some(rule), _, true) if rule.tty => Signal::Tty,
             (Some(rule), Some(_), _) if rule.paste => Signal::Paste,
             _ => Signal::Line,
