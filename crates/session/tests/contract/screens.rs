@@ -257,3 +257,22 @@ fn esc_in_a_dialog_that_ends_the_turn_is_an_interruption_without_a_row_that_says
         .rest();
     assert_eq!(flag(on), [false], "it went on");
 }
+
+/// A rule from side to side of the window.
+fn edge() -> String {
+    "─".repeat(80)
+}
+
+#[test]
+fn whatever_stands_in_the_place_of_the_prompt_in_mid_turn_is_a_dialog() {
+    let page =
+        |below: &str| format!("\x1b[?2026h{HOME}❯ hi\r\n\r\n{HELLO}\r\n\r\n{}\r\n{below}\x1b[?2026l", edge());
+    let prompt = format!("❯ \r\n{}\r\n  footer", edge());
+    let asked = Play::new().print(&page(&prompt)).print(IDLE).rest().keys("hi\r").wait(20).print(BUSY).rest();
+    let asked = asked.print(&page("  Words that nobody knows")).print(IDLE).rest();
+    assert_eq!(asked.turns("claude"), []);
+    assert_eq!(asked.states("claude").last(), Some(&State::Blocked));
+    let said = page(&prompt).replace("Hello", "Hello again");
+    let done = asked.keys("\r").print(BUSY).rest().print(&said).print(IDLE).rest();
+    assert_eq!(done.turns("claude").len(), 1);
+}
