@@ -14,7 +14,7 @@ use turnkeep_session::screen::{Ending, Gathered, Gatherer, Screen, Size, TextRul
 const SETTLE_SECONDS: f64 = 0.45;
 
 /// Programs whose profile is a stream: their text is not taken from a screen.
-const STREAMS: [&str; 6] = ["bash", "gdb", "node", "psql", "python3", "sqlite3"];
+const STREAMS: [&str; 8] = ["bash", "fish", "gdb", "node", "psql", "python3", "sqlite3", "zsh"];
 
 #[test]
 fn the_text_of_every_recorded_screen_turn_is_the_text_that_was_said() {

@@ -31,12 +31,11 @@ impl Colour {
     /// Whether it is a grey, neither black nor white: what programs print in passing.
     pub fn is_grey(self) -> bool {
         match self {
-            Self::Default => false,
             Self::Index(8) => true,
             Self::Index(index) if RAMP.contains(&index) => {
                 GREY.contains(&(RAMP_FIRST + (index - RAMP.start()) * RAMP_STEP))
             }
-            Self::Index(_) => false,
+            Self::Default | Self::Index(_) => false,
             Self::Rgb(red, green, blue) => {
                 let (least, most) = (red.min(green).min(blue), red.max(green).max(blue));
                 GREY.contains(&least) && GREY.contains(&most) && most - least <= GREY_TINT
@@ -47,6 +46,7 @@ impl Colour {
 
 /// How the first printed cell of a row looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an attribute of a cell by itself")]
 pub struct Lead {
     /// Its foreground.
     pub foreground: Colour,

@@ -10,3 +10,4 @@ mod keys;
 mod play;
 mod prompts;
 mod screens;
+mod shells;

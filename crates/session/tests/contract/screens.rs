@@ -265,14 +265,92 @@ fn edge() -> String {
 
 #[test]
 fn whatever_stands_in_the_place_of_the_prompt_in_mid_turn_is_a_dialog() {
-    let page =
-        |below: &str| format!("\x1b[?2026h{HOME}❯ hi\r\n\r\n{HELLO}\r\n\r\n{}\r\n{below}\x1b[?2026l", edge());
+    let page = |above: &str, below: &str| {
+        format!("\x1b[?2026h{HOME}{above}\r\n\r\n{}\r\n{below}\x1b[?2026l", edge())
+    };
     let prompt = format!("❯ \r\n{}\r\n  footer", edge());
-    let asked = Play::new().print(&page(&prompt)).print(IDLE).rest().keys("hi\r").wait(20).print(BUSY).rest();
-    let asked = asked.print(&page("  Words that nobody knows")).print(IDLE).rest();
+    let said = format!("❯ hi\r\n\r\n{HELLO}");
+    let asked = Play::new().print(&page("", &prompt)).print(IDLE).rest().keys("hi\r").wait(20);
+    let asked = asked.print(BUSY).rest().print(&page(&said, "  Words that nobody knows")).print(IDLE).rest();
     assert_eq!(asked.turns("claude"), []);
     assert_eq!(asked.states("claude").last(), Some(&State::Blocked));
-    let said = page(&prompt).replace("Hello", "Hello again");
-    let done = asked.keys("\r").print(BUSY).rest().print(&said).print(IDLE).rest();
+    let done = asked.keys("\r").print(BUSY).rest().print(&page(&said, &prompt)).print(IDLE).rest();
     assert_eq!(done.turns("claude").len(), 1);
+}
+
+/// A page of opencode: its rows and the footer below the input box.
+fn opencode(rows: &[&str], footer: &str) -> String {
+    format!(
+        "{HOME}\x1b[?1049h\x1b[J{}\r\n\r\n  ┃\r\n  ╹▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀\r\n{footer}",
+        rows.join("\r\n")
+    )
+}
+
+const OPENCODE_WORKS: &str = " esc interrupt  ctrl+p commands";
+const OPENCODE_RESTS: &str = " ctrl+p commands";
+
+fn opencode_working() -> Play {
+    let play = Play::new().print(&opencode(&[""], OPENCODE_RESTS)).rest().keys("go\r").wait(20);
+    play.print(&opencode(&["  ┃  go"], OPENCODE_WORKS)).rest()
+}
+
+#[test]
+fn words_are_waited_for_longer_where_there_are_none_and_the_next_enter_is_not_lost() {
+    let ready = opencode_working().print(&opencode(&["  ┃  go"], OPENCODE_RESTS));
+    let late =
+        ready.clone().wait(1200).print(&opencode(&["  ┃  go", "", "     Hello."], OPENCODE_RESTS)).rest();
+    assert_eq!(late.turns("opencode").len(), 1);
+    assert_eq!(ready.clone().wait(600).states("opencode").last(), Some(&State::Ready));
+    let next = ready.wait(600).keys("on\r").wait(20).print(&opencode(&["  ┃  on"], OPENCODE_WORKS)).rest();
+    let next = next.print(&opencode(&["  ┃  on", "", "     Hello."], OPENCODE_RESTS)).rest();
+    let starts: Vec<_> = next.turns("opencode").iter().map(|turn| turn.start.as_secs()).collect();
+    assert_eq!(starts, [2], "the turn begins with the second Enter");
+}
+
+#[test]
+fn grey_rows_with_a_sign_are_tool_calls_and_a_bare_mark_of_a_list_awaits_its_words() {
+    let said = |rows: &[&str]| {
+        let play = opencode_working().print(&opencode(rows, OPENCODE_RESTS)).rest();
+        play.turns("opencode").into_iter().map(|turn| (turn.text, turn.incomplete)).collect::<Vec<_>>()
+    };
+    let tool = ["  ┃  go", "", "     Look.", "", "     \x1b[90m→ Asked 1 question\x1b[m"];
+    assert_eq!(said(&tool), [("Look.".to_owned(), false)]);
+    let arrow = ["  ┃  go", "", "     \x1b[38;5;255m→ go on\x1b[m"];
+    assert_eq!(said(&arrow), [("→ go on".to_owned(), false)]);
+    assert_eq!(said(&["  ┃  go", "", "     1. one", "     2."]), [("1. one\n2.".to_owned(), true)]);
+}
+
+#[test]
+fn a_program_may_be_seen_working_for_a_moment_to_end_a_turn_whose_dialog_was_rejected() {
+    let dialog = format!(
+        "{HOME}\x1b[J  ┃  go\r\n\r\n     Hello.\r\n\r\n  ┃  Which?\r\n  ┃  ↑↓ select  enter submit  esc dismiss"
+    );
+    let said = |footer: &str| opencode(&["  ┃  go", "", "     Hello."], footer);
+    let flag = |wait: u64| {
+        let play = opencode_working()
+            .print(&said(OPENCODE_WORKS))
+            .rest()
+            .print(&dialog)
+            .rest()
+            .keys("\x1b")
+            .wait(80);
+        let play = play.print(&said(OPENCODE_WORKS)).wait(wait).print(&said(OPENCODE_RESTS)).rest();
+        play.turns("opencode").iter().map(|turn| turn.interrupted).collect::<Vec<_>>()
+    };
+    assert_eq!(flag(200), [true]);
+    assert_eq!(flag(900), [false]);
+}
+
+#[test]
+fn a_panel_above_the_input_area_that_goes_at_the_submit_hides_nothing() {
+    let rule = "─".repeat(40);
+    let page =
+        |rows: &[&str]| format!("{HOME}\x1b[J{}\r\n{rule}\r\n >   Type your message", rows.join("\r\n"));
+    let title = |sign: &str| format!("\x1b]0;{sign}  demo\x07");
+    let panel = page(&["Tips", &rule, " Shortcuts", " ! shell mode", " @ select", " Tab focus"]);
+    let play = Play::new().print(&title("◇")).print(&panel).rest().keys("hi\r").wait(20);
+    let play = play.print(&page(&["Tips", "", " > hi"])).print(&title("✦")).rest();
+    let play = play.print(&page(&["Tips", "", " > hi", "", "✦ 4"])).print(&title("◇")).rest();
+    let texts: Vec<_> = play.turns("gemini").into_iter().map(|turn| turn.text).collect();
+    assert_eq!(texts, ["4"]);
 }

@@ -215,7 +215,6 @@ impl Detector {
 
     fn prompt_signal(&self) -> Signal {
         match (&self.profile.prompt, self.line.prompt_from(), self.raw_seen) {
-            (None, _, _) => Signal::Line,
             (Some(rule), _, true) if rule.tty => Signal::Tty,
             (Some(rule), Some(_), _) if rule.paste => Signal::Paste,
             _ => Signal::Line,

@@ -30,7 +30,7 @@ pub(super) struct Line {
     /// Where it was, when it was switched on and off in this line.
     closed: Option<u64>,
     /// Where the line began in which it was switched on last.
-    paste_line: u64,
+    pasted_in: u64,
     /// Where a fill began in one of the last lines, and how many of them ago.
     filled: Option<(u64, u8)>,
     /// The line of the main screen, and where it began, while the alternate one is shown.
@@ -71,7 +71,7 @@ impl Line {
 
     /// Bracketed paste was switched on: there the prompt begins, or where the row was filled for it.
     fn paste_on(&mut self, fills: bool) {
-        self.paste_line = self.start;
+        self.pasted_in = self.start;
         self.paste = Some(if fills { self.fill().unwrap_or(self.start) } else { self.sequence });
     }
 
@@ -82,7 +82,7 @@ impl Line {
 
     /// Bracketed paste was switched off.
     fn paste_off(&mut self) {
-        let paste = self.paste.take().filter(|_| self.paste_line == self.start);
+        let paste = self.paste.take().filter(|_| self.pasted_in == self.start);
         self.closed = paste.or(self.closed);
         self.filled = None;
     }
