@@ -347,10 +347,11 @@ impl Screen {
     /// The first rows that the emulator shows. What is plain is taken as a whole, the rest cell by cell.
     fn read_rows(&self, rows: u16, cols: u16) -> impl Iterator<Item = Row> {
         let texts = self.parser.screen().rows(0, cols).zip(0..rows);
-        texts.map(move |(text, row)| match text.is_ascii() {
-            true => self.plain_row(row, text),
-            false => self.read_row(row, cols),
-        })
+        texts.map(
+            move |(text, row)| {
+                if text.is_ascii() { self.plain_row(row, text) } else { self.read_row(row, cols) }
+            },
+        )
     }
 
     /// A row of characters of one cell and one byte each.

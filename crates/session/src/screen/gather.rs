@@ -52,6 +52,7 @@ pub struct Gatherer {
 }
 
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each says something else about the turn")]
 struct Turn {
     /// The last printed rows from before the turn, newest last.
     past: Vec<String>,
@@ -146,7 +147,8 @@ impl Gatherer {
         let (region, shown) = self.region(screen, self.rows(screen));
         // What has no end, where the transcript had one, covers it: a tall dialog, a view of something else.
         let covered = screen.alternate() && turn.ended && !shown.ended && !self.rules.end.is_empty();
-        if !covered && !(shown.covered && turn.knows(screen, &region)) {
+        let hidden = covered || (shown.covered && turn.knows(screen, &region));
+        if !hidden {
             turn.take_frame(screen, region, |turn| self.read(turn, Ending::Complete).text.is_empty());
         }
         self.turn = Some(turn);

@@ -177,6 +177,7 @@ pub enum RulesError {
 
 /// What a row is compared with beside its own look.
 #[derive(Debug, Clone, Copy, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is another sight of a row")]
 pub(super) struct Scene {
     /// The foreground in front of the user's prompt, once seen.
     pub(super) quiet: Option<Colour>,
