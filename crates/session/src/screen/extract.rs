@@ -41,10 +41,9 @@ struct Line {
 
 type Message = Vec<Line>;
 
-/// The messages in `rows`, separated by one blank line; `quiet` is the foreground in front of the
-/// user's prompts.
-pub(super) fn text(rules: &Compiled, rows: &[Row], quiet: Option<Colour>, ending: Ending) -> String {
-    let mut reader = Reader::new(rules, quiet);
+/// The messages in `rows`, separated by one blank line; `eye` is how rows are looked at.
+pub(super) fn text(rules: &Compiled, rows: &[Row], eye: Scene, ending: Ending) -> String {
+    let mut reader = Reader::new(rules, eye);
     for row in rows {
         reader.row(row);
     }
@@ -56,7 +55,7 @@ pub(super) fn text(rules: &Compiled, rows: &[Row], quiet: Option<Colour>, ending
 struct Reader<'a> {
     rules: &'a Compiled,
     block: Block,
-    quiet: Option<Colour>,
+    eye: Scene,
     messages: Vec<Message>,
     /// Whether the next row of a message begins a new one.
     apart: bool,
@@ -69,15 +68,15 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(rules: &'a Compiled, quiet: Option<Colour>) -> Self {
+    fn new(rules: &'a Compiled, eye: Scene) -> Self {
         let block = outside(rules);
         let (messages, above_blank) = (Vec::new(), true);
-        Self { rules, block, quiet, messages, apart: true, hidden: None, asked: false, above_blank }
+        Self { rules, block, eye, messages, apart: true, hidden: None, asked: false, above_blank }
     }
 
     fn row(&mut self, row: &Row) {
         let apart = std::mem::replace(&mut self.above_blank, row.is_blank());
-        let scene = Scene { quiet: self.quiet, apart, ..Scene::default() };
+        let scene = Scene { apart, ..self.eye };
         let found = |marks: &'a [Marker]| marks.iter().find(|mark| mark.matches(row, scene));
         if self.hides(row) {
             self.apart = true;
@@ -86,7 +85,7 @@ impl<'a> Reader<'a> {
         } else if found(&self.rules.drop).is_some() {
             self.apart |= self.rules.message.is_empty();
         } else if found(&self.rules.user).is_some() {
-            self.quiet = row.quiet().or(self.quiet);
+            self.eye.quiet = row.quiet().or(self.eye.quiet);
             self.leave(Block::User { shade: row.lead.background });
             self.asked = true;
         } else if found(&self.rules.chrome).is_some() {
@@ -105,7 +104,7 @@ impl<'a> Reader<'a> {
 
     /// Whether a row is hidden, and takes note of where that begins and ends.
     fn hides(&mut self, row: &Row) -> bool {
-        let scene = Scene::default();
+        let scene = self.eye;
         if let Some(last) = self.hidden {
             self.hidden = Some(last).filter(|last| !last.matches(row, scene));
             return true;
@@ -138,13 +137,14 @@ impl<'a> Reader<'a> {
             (self.apart, self.asked, self.block) = (true, false, Block::Message { indent });
         }
         if let Block::Message { indent } = self.block {
-            let text = self.rewritten(row);
+            // A gutter is cut by the width that it has on the row.
+            let text = if number.is_some() { row.text.clone() } else { self.rewritten(row) };
             self.line(Line { text, wrapped: row.wrapped, indent, number });
         }
     }
 
     fn rewritten(&self, row: &Row) -> String {
-        let scene = Scene::default();
+        let scene = self.eye;
         let rule = self.rules.rewrite.iter().find(|(mark, _)| mark.matches(row, scene));
         rule.map_or_else(
             || row.text.clone(),
@@ -158,7 +158,7 @@ impl<'a> Reader<'a> {
     }
 
     fn number(&self, row: &Row) -> Option<(usize, usize)> {
-        let scene = Scene::default();
+        let scene = self.eye;
         let mark = self.rules.gutter.iter().find(|mark| mark.matches(row, scene))?;
         let found = mark.pattern.captures(&row.text)?;
         Some((found.get(1)?.as_str().trim().parse().ok()?, found.get(0)?.end()))

@@ -45,9 +45,14 @@ pub struct Gatherer {
     turn: Option<Turn>,
     /// The foreground in front of the user's prompts, as last seen.
     quiet: Option<Colour>,
+    /// Whether a row with a colour was seen.
+    colours: bool,
+    /// Whether the program paints boxes without any colour.
+    plain: bool,
 }
 
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each says something else about the turn")]
 struct Turn {
     /// The last printed rows from before the turn, newest last.
     past: Vec<String>,
@@ -98,14 +103,15 @@ struct Side {
 impl Gatherer {
     /// A gatherer with a profile's rules.
     pub fn new(rules: &TextRules) -> Result<Self, RulesError> {
-        Ok(Self { rules: Compiled::new(rules)?, turn: None, quiet: None })
+        Ok(Self { rules: Compiled::new(rules)?, turn: None, quiet: None, colours: false, plain: false })
     }
 
     /// Begins a turn: what is on the screen now belongs to the past. Call it at the submit, before
     /// the output that follows it.
     pub fn begin(&mut self, screen: &Screen) {
         let visible = self.rows(screen);
-        let (region, ended) = self.region(screen, visible.clone());
+        let (region, shown) = self.region(screen, visible.clone());
+        let ended = shown.ended;
         let start = match self.rules.begin {
             Begin::Transcript => region.len(),
             Begin::Screen => trimmed(&visible),
@@ -138,10 +144,11 @@ impl Gatherer {
     /// Takes a whole frame. Call it from [`Screen::feed`]; outside a turn it does nothing.
     pub fn frame(&mut self, screen: &Screen) {
         let Some(mut turn) = self.turn.take() else { return };
-        let (region, ended) = self.region(screen, self.rows(screen));
+        let (region, shown) = self.region(screen, self.rows(screen));
         // What has no end, where the transcript had one, covers it: a tall dialog, a view of something else.
-        let covered = screen.alternate() && turn.ended && !ended && !self.rules.end.is_empty();
-        if !covered {
+        let covered = screen.alternate() && turn.ended && !shown.ended && !self.rules.end.is_empty();
+        let hidden = covered || (shown.covered && turn.knows(screen, &region));
+        if !hidden {
             turn.take_frame(screen, region, |turn| self.read(turn, Ending::Complete).text.is_empty());
         }
         self.turn = Some(turn);
@@ -166,7 +173,7 @@ impl Gatherer {
         let start = self.start(turn, &turn.side.rows);
         let said = |from: usize| {
             let rows = turn.side.rows.get(from..).unwrap_or_default();
-            extract::text(&self.rules, rows, self.quiet, ending)
+            extract::text(&self.rules, rows, self.eye(), ending)
         };
         let mut text = said(start);
         // Where the beginning is a guess, what is shown is better than nothing.
@@ -182,7 +189,7 @@ impl Gatherer {
     }
 
     fn is_unfinished(&self, row: &Row) -> bool {
-        self.rules.unfinished.iter().any(|mark| mark.matches(row, Scene::default()))
+        self.rules.unfinished.iter().any(|mark| mark.matches(row, self.eye()))
     }
 
     /// Whether words are still to be painted on the screen.
@@ -198,7 +205,7 @@ impl Gatherer {
         let until = self.last_prompt(&turn.side.rows).unwrap_or(0);
         let before = turn.side.rows.get(..until).unwrap_or_default();
         let start = self.start(&turn, before);
-        let text = extract::text(&self.rules, before.get(start..).unwrap_or_default(), self.quiet, ending);
+        let text = extract::text(&self.rules, before.get(start..).unwrap_or_default(), self.eye(), ending);
         let handed = (!text.is_empty()).then(|| {
             let missing = turn.side.gaps.iter().any(|at| (start..until).contains(at));
             let incomplete = std::mem::take(&mut turn.lost) || missing;
@@ -243,33 +250,43 @@ impl Gatherer {
     }
 
     /// The transcript's rows: without a pinned prompt, the input area and what floats above it; and whether
-    /// there is an input area.
-    fn region(&mut self, screen: &Screen, mut rows: Vec<Row>) -> (Vec<Row>, bool) {
+    /// what stands below.
+    fn region(&mut self, screen: &Screen, mut rows: Vec<Row>) -> (Vec<Row>, Shown) {
         let cursor = usize::from(screen.cursor().0);
-        let scene = |at: usize| Scene { cursor: at == cursor, ..Scene::default() };
+        self.colours |= rows.iter().any(Row::is_coloured);
+        let plain = !self.colours;
+        let scene = |at: usize| Scene { cursor: at == cursor, plain, ..Scene::default() };
         let matches =
             |marks: &[Marker], at: usize, row: &Row| marks.iter().any(|mark| mark.matches(row, scene(at)));
         let numbered = || rows.iter().enumerate();
-        let last = |marks: &[Marker]| numbered().rfind(|(at, row)| matches(marks, *at, row)).map(|(at, _)| at);
+        let last =
+            |marks: &[Marker]| numbered().rfind(|(at, row)| matches(marks, *at, row)).map(|(at, _)| at);
         let alone = last(&self.rules.end_alone).filter(|alone| Some(*alone) > last(&self.rules.end));
         let first = numbered().position(|(at, row)| matches(&self.rules.end, at, row));
         let end = alone.or(first).into_iter().chain(last(&self.rules.end_last)).min();
+        let flat = alone.is_some();
+        let input = first.and_then(|first| rows.get(first + 1));
+        let covered = !flat && input.is_some_and(|row| !matches(&self.rules.input, 0, row));
+        let shown = Shown { ended: end.is_some(), covered: covered && !self.rules.input.is_empty() };
         rows.truncate(end.unwrap_or(rows.len()));
         if end.is_some() {
             self.remove_floats(screen, &mut rows);
         }
         // What is left out anyway may float above the input area: it would stay where it is while
         // the rows above it scroll, and so tell that nothing did.
-        let spoken = |row: &Row| !row.is_blank() && !matches(&self.rules.drop, 0, row);
+        let eye = Scene { plain: plain && !flat, ..Scene::default() };
+        let is = |marks: &[Marker], row: &Row| marks.iter().any(|mark| mark.matches(row, eye));
+        let spoken = |row: &Row| !row.is_blank() && !is(&self.rules.drop, row);
         rows.truncate(rows.iter().rposition(spoken).map_or(0, |last| last + 1));
-        let prompt = rows.iter().rfind(|row| matches(&self.rules.user, 0, row));
+        let prompt = rows.iter().rfind(|row| is(&self.rules.user, row));
         let quiet = prompt.and_then(Row::quiet);
         if screen.alternate() {
-            let pinned = rows.iter().take_while(|row| matches(&self.rules.pinned, 0, row)).count();
+            let pinned = rows.iter().take_while(|row| is(&self.rules.pinned, row)).count();
             rows.drain(..pinned);
         }
         self.quiet = quiet.or(self.quiet);
-        (rows, end.is_some())
+        self.plain = eye.plain;
+        (rows, shown)
     }
 
     fn remove_floats(&self, screen: &Screen, rows: &mut Vec<Row>) {
@@ -286,7 +303,7 @@ impl Gatherer {
     fn start(&self, turn: &Turn, rows: &[Row]) -> usize {
         let Some(start) = turn.side.start else { return self.find_start(turn, rows) };
         let above = rows.get(turn.side.asked..start.min(rows.len())).unwrap_or_default();
-        let is_prompt = |row: &Row| self.rules.user.iter().any(|mark| mark.matches(row, Scene::default()));
+        let is_prompt = |row: &Row| self.rules.user.iter().any(|mark| mark.matches(row, self.eye()));
         above.iter().position(is_prompt).map_or(start, |at| turn.side.asked + at)
     }
 
@@ -318,13 +335,35 @@ impl Gatherer {
         (turn.prompt.as_ref() != Some(&turn.side.rows.get(at)?.text)).then_some(at)
     }
 
+    /// How rows are looked at.
+    fn eye(&self) -> Scene {
+        Scene { quiet: self.quiet, plain: self.plain, ..Scene::default() }
+    }
+
     fn last_prompt(&self, rows: &[Row]) -> Option<usize> {
-        let scene = Scene::default();
+        let scene = self.eye();
         rows.iter().rposition(|row| self.rules.user.iter().any(|mark| mark.matches(row, scene)))
     }
 }
 
+/// What stands below the transcript.
+#[derive(Debug, Clone, Copy)]
+struct Shown {
+    /// A row that ends it.
+    ended: bool,
+    /// Something else than the input row.
+    covered: bool,
+}
+
 impl Turn {
+    /// Whether all of a frame of the alternate screen is known, and more below it.
+    fn knows(&self, screen: &Screen, region: &[Row]) -> bool {
+        let region = region.get(blank_above(region)..).unwrap_or_default();
+        let place = || align(&self.side.rows, region, self.side.top);
+        let same = screen.alternate() && self.alternate && screen.resizes() == self.resizes;
+        same && place().is_some_and(|at| is_inside(&self.side.rows, region, at))
+    }
+
     /// Takes a frame; `silent` says whether nothing was said in the turn so far.
     fn take_frame(&mut self, screen: &Screen, region: Vec<Row>, silent: impl Fn(&Self) -> bool) {
         let resized = screen.resizes() != self.resizes;
@@ -474,7 +513,8 @@ impl Side {
     /// Takes a page that was painted anew from this place on, perhaps for a window of another size; says
     /// whether some of it had no room.
     fn repaint(&mut self, at: usize, page: Vec<Row>, resized: bool, room: usize) -> bool {
-        let is_same = |start: &usize| !resized || page.starts_with(self.rows.get(at..*start).unwrap_or_default());
+        let is_same =
+            |start: &usize| !resized || page.starts_with(self.rows.get(at..*start).unwrap_or_default());
         self.start = self.start.filter(is_same);
         self.truncate(at);
         self.append(page, room)

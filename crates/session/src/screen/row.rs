@@ -81,6 +81,12 @@ impl Row {
         self.text.is_empty()
     }
 
+    /// Whether it begins with something that is not as the terminal paints by itself.
+    pub(super) fn is_coloured(&self) -> bool {
+        let own = |look: &Lead| look.foreground != Colour::Default || look.background != Colour::Default;
+        own(&self.lead) || own(&self.word)
+    }
+
     /// The foreground of its first word, where that is not the one of the next.
     pub(super) fn quiet(&self) -> Option<Colour> {
         Some(self.lead.foreground).filter(|foreground| *foreground != self.word.foreground)

@@ -22,6 +22,9 @@ pub struct TextRules {
     pub end: Vec<Mark>,
     /// The transcript ends above the last row that matches one of these.
     pub end_last: Vec<Mark>,
+    /// The input row, right below the row that matches `end`. Without it a frame is a dialog or a view of
+    /// something else, and that it shows less than the last one means nothing.
+    pub input: Vec<Mark>,
     /// The transcript ends above the last row that matches one of these, if none that matches `end` stands
     /// below it: then those above are the assistant's.
     pub end_alone: Vec<Mark>,
@@ -174,6 +177,7 @@ pub enum RulesError {
 
 /// What a row is compared with beside its own look.
 #[derive(Debug, Clone, Copy, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is another sight of a row")]
 pub(super) struct Scene {
     /// The foreground in front of the user's prompt, once seen.
     pub(super) quiet: Option<Colour>,
@@ -183,6 +187,8 @@ pub(super) struct Scene {
     pub(super) right: bool,
     /// Whether the row above it is blank.
     pub(super) apart: bool,
+    /// Whether the program shows no colours at all, so that none can be asked for.
+    pub(super) plain: bool,
 }
 
 /// A mark, compiled.
@@ -206,9 +212,9 @@ impl Look {
         wants(self.dim, row.lead.dim)
             && wants(self.bold, row.lead.bold)
             && wants(self.word_bold, row.word.bold)
-            && wants(self.coloured, foreground != Colour::Default)
+            && (scene.plain || wants(self.coloured, foreground != Colour::Default))
             && wants(self.grey, foreground.is_grey())
-            && wants(self.shaded, row.lead.background != Colour::Default)
+            && (scene.plain || wants(self.shaded, row.lead.background != Colour::Default))
             && wants(self.inverse, row.lead.inverse)
             && wants(self.cursor, scene.cursor)
             && wants(self.right, scene.right)
@@ -224,6 +230,7 @@ pub(super) struct Compiled {
     pub(super) end: Vec<Marker>,
     pub(super) end_last: Vec<Marker>,
     pub(super) end_alone: Vec<Marker>,
+    pub(super) input: Vec<Marker>,
     pub(super) floats: Vec<Marker>,
     pub(super) edge: Option<Regex>,
     pub(super) scrollbar: String,
@@ -256,6 +263,7 @@ impl Compiled {
         Ok(Self {
             end: compile_all("end", &rules.end)?,
             end_last: compile_all("end_last", &rules.end_last)?,
+            input: compile_all("input", &rules.input)?,
             end_alone: compile_all("end_alone", &rules.end_alone)?,
             floats: compile_all("floats", &rules.floats)?,
             edge: rules.edge.as_deref().map(|edge| regex("edge", edge)).transpose()?,

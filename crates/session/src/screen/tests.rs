@@ -624,3 +624,66 @@ fn a_turn_is_handed_over_at_the_prompt_of_the_next() {
     screen.feed(b"ond", |screen| gatherer.frame(screen));
     assert_eq!(gatherer.text(Ending::Complete).text, "second");
 }
+
+#[test]
+fn rows_that_are_erased_one_by_one_and_painted_anew_count_once() {
+    let mut program = main_screen(&rules());
+    program.write(b"> old\r\n* before\r\n==");
+    program.begin();
+    program.write(b"\x1b[2K\r> ask\r\n* 1\r\n  2\r\n==\r\n?\r\n?\r\n?\r\n?");
+    let erase = "\x1b[2K\x1b[1B".repeat(usize::from(SIZE.rows));
+    let page = "> ask\r\n* 1\r\n  2\r\n  3\r\n==";
+    program.write(format!("\x1b[?2026h\x1b[H{erase}\x1b[H{page}\x1b[?2026l").as_bytes());
+    check(&program, "1\n2\n3", false);
+}
+
+#[test]
+fn a_frame_that_was_laid_out_for_the_old_size_is_forgotten_at_the_repaint() {
+    let mut program = Program::new(&rules());
+    program.paint(&["=="]);
+    program.begin();
+    program.paint(&["* 1", "  2", "  3", "  4", "=="]);
+    program.screen.resize(Size { cols: 20, rows: 5 });
+    program.write(b"\x1b[2;3H9");
+    program.write(b"\x1b[?2026h\x1b[1;1H\x1b[J  2\r\n  3\r\n  4\r\n  5\r\n==\x1b[?2026l");
+    check(&program, "1\n2\n3\n4\n5", false);
+}
+
+#[test]
+fn blank_rows_at_the_top_of_a_frame_hide_what_was_there_and_do_not_replace_it() {
+    let mut program = Program::new(&rules());
+    program.paint(&["=="]);
+    program.begin();
+    program.paint(&["* 1", "! ran", "* 2", "! ran", "* 3", "=="]);
+    program.paint(&["", "! ran", "* 2", "! ran", "* 3", "=="]);
+    check(&program, "1\n\n2\n\n3", false);
+}
+
+#[test]
+fn a_view_that_shows_less_than_the_transcript_takes_nothing_from_it() {
+    let rules = TextRules { input: vec![mark("^>$")], ..rules() };
+    let mut program = Program::new(&rules);
+    program.paint(&["==", ">"]);
+    program.begin();
+    program.paint(&["* 1", "  2", "  3", "==", ">"]);
+    program.paint(&["* 1", "==", "a view"]);
+    program.paint(&["  2", "  3", "  4", "==", ">"]);
+    check(&program, "1\n2\n3\n4", false);
+}
+
+#[test]
+fn a_colour_is_asked_for_only_where_there_are_colours() {
+    let look = super::Look { coloured: Some(true), ..super::Look::default() };
+    let message = vec![Mark { row: r"^\* ".to_owned(), indent: 2, look }];
+    for (glyph, text) in [("*", "said"), ("\x1b[31m*\x1b[m", "said"), ("\x1b[31m!\x1b[m x\r\n*", "")] {
+        let rules = TextRules { message: message.clone(), ..rules() };
+        assert_eq!(gathered(&rules, &[&format!("{glyph} said")]).text, text, "{glyph:?}");
+    }
+}
+
+#[test]
+fn a_row_that_ends_a_page_without_boxes_leaves_the_rules_above_it_to_the_answer() {
+    let rules = TextRules { end_alone: vec![mark(r"^\$")], ..rules() };
+    assert_eq!(gathered(&rules, &["* a\r\n==\r\n  b\r\n$ "]).text, "a\n==\nb");
+    assert_eq!(gathered(&rules, &["* a\r\n$ x\r\n==\r\n  b"]).text, "a\n$ x");
+}

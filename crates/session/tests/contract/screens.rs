@@ -258,6 +258,26 @@ fn esc_in_a_dialog_that_ends_the_turn_is_an_interruption_without_a_row_that_says
     assert_eq!(flag(on), [false], "it went on");
 }
 
+/// A rule from side to side of the window.
+fn edge() -> String {
+    "─".repeat(80)
+}
+
+#[test]
+fn whatever_stands_in_the_place_of_the_prompt_in_mid_turn_is_a_dialog() {
+    let page = |above: &str, below: &str| {
+        format!("\x1b[?2026h{HOME}{above}\r\n\r\n{}\r\n{below}\x1b[?2026l", edge())
+    };
+    let prompt = format!("❯ \r\n{}\r\n  footer", edge());
+    let said = format!("❯ hi\r\n\r\n{HELLO}");
+    let asked = Play::new().print(&page("", &prompt)).print(IDLE).rest().keys("hi\r").wait(20);
+    let asked = asked.print(BUSY).rest().print(&page(&said, "  Words that nobody knows")).print(IDLE).rest();
+    assert_eq!(asked.turns("claude"), []);
+    assert_eq!(asked.states("claude").last(), Some(&State::Blocked));
+    let done = asked.keys("\r").print(BUSY).rest().print(&page(&said, &prompt)).print(IDLE).rest();
+    assert_eq!(done.turns("claude").len(), 1);
+}
+
 /// A page of opencode: its rows and the footer below the input box.
 fn opencode(rows: &[&str], footer: &str) -> String {
     format!(
