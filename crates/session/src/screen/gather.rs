@@ -210,6 +210,7 @@ impl Gatherer {
             let missing = turn.side.gaps.iter().any(|at| (start..until).contains(at));
             let incomplete = std::mem::take(&mut turn.lost) || missing;
             (turn.side.start, turn.side.asked) = (Some(until), until);
+            turn.missed = false;
             turn.before = None;
             turn.past = past(turn.side.rows.get(..until).unwrap_or_default());
             Gathered { text, incomplete }

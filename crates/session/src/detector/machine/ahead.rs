@@ -179,7 +179,9 @@ impl Detector {
             let known = self.uses_paste() && !self.prompt.trim().is_empty() && row.starts_with(&self.prompt);
             return known.then(|| Taken::Submit { end: self.prompt_place() });
         };
-        if let Some(before) = row.trim_end().strip_suffix(typed.trim_end()).or(row.strip_suffix(typed.as_str())) {
+        if let Some(before) =
+            row.trim_end().strip_suffix(typed.trim_end()).or(row.strip_suffix(typed.as_str()))
+        {
             let before = if typed.trim_end().is_empty() { row } else { before };
             if let Some(taken) = self.asked_by(before) {
                 return Some(taken);
