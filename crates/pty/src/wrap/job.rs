@@ -51,12 +51,13 @@ impl Pump {
         }
     }
 
-    /// The child was stopped: so are we and everybody else in our job, unless nobody could ever resume us.
-    /// There the kernel would not have let the keyboard stop the child either.
+    /// The child was stopped: so are we and everybody else in our job, unless there is no terminal at which
+    /// that would mean something, or nobody could ever resume us. There the kernel would not have let the
+    /// keyboard stop the child either.
     pub(super) fn child_stopped(&mut self, signal: i32) {
         if self.state.suspend_at.is_some() {
             self.suspend(Scope::Process);
-        } else if !is_orphaned() {
+        } else if self.user.is_terminal() && !is_orphaned() {
             self.suspend(Scope::Job);
         } else if [Signal::TSTP, Signal::TTIN, Signal::TTOU].iter().any(|stop| stop.as_raw() == signal) {
             self.pass_on(Signal::CONT);

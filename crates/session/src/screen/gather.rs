@@ -1,33 +1,21 @@
-//! Gathering: the rows of a turn, each once and in order, from frame to frame.
+//! Gathering: what the assistant said in a turn, from the rows of its frames.
 //!
-//! Invariant: `rows[..top]` has left the screen and never changes again, `rows[top..]` is the
-//! transcript as the last frame showed it. On the main screen the emulator says what scrolled off,
-//! so `top` is exact; on the alternate screen it is found by comparing frames. When two frames share
-//! nothing, a gap stands between them and the turn is incomplete. When the screen starts anew (an
-//! erased scrollback, a reset), the rows are taken anew, and the turn begins where the rows that were
-//! there before it end. Each of the two screens has rows of its own: those of the other one wait until
-//! it is shown again, and the text is that of the screen that is shown at the end.
+//! [`Turn`] keeps the rows, each once and in order; here the transcript is told from what stands around
+//! it, the beginning of the turn is found in the rows, and its text is read. Where the screen started
+//! anew, the turn begins where the rows that were there before it end. The text is that of the screen
+//! that is shown at the end.
 
-use super::align::{align, is_inside};
+mod turn;
+
 use super::extract::{self, Ending};
 use super::row::{Colour, Row};
 use super::rules::{Begin, Compiled, Marker, Scene};
 use super::{RulesError, Screen, TextRules};
-
-/// How many bytes of rows a turn may gather; what comes later is left out and said so.
-pub const GATHERED_BYTES_MAX: usize = 16 * 1024 * 1024;
-
-/// How many rows from before the turn are remembered to find its beginning again.
-const PAST_ROWS: usize = 12;
-
-/// How many frames after a new size of the window the program may take to paint everything anew.
-const REPAINT_FRAMES: u8 = 32;
+pub use turn::GATHERED_BYTES_MAX;
+use turn::{Side, Turn, blank_above, past, trimmed};
 
 /// How near to the right edge a row reaches it.
 const RIGHT_MARGIN: usize = 3;
-
-/// The line that stands where rows are missing.
-const GAP: &str = "[…]";
 
 /// What the assistant said in a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,55 +37,6 @@ pub struct Gatherer {
     colours: bool,
     /// Whether the program paints boxes without any colour.
     plain: bool,
-}
-
-#[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each says something else about the turn")]
-struct Turn {
-    /// The last printed rows from before the turn, newest last.
-    past: Vec<String>,
-    /// The last prompt of the user from before the turn, where it was shown.
-    prompt: Option<String>,
-    /// Whether a row ended the transcript when the turn began.
-    ended: bool,
-    /// The rows of the screen that is shown.
-    side: Side,
-    /// The rows of the other screen.
-    aside: Option<Side>,
-    /// What was gathered before the window changed its size, until the program has painted everything anew:
-    /// what it shows meanwhile is laid out for the old size.
-    before: Option<Before>,
-    alternate: bool,
-    resizes: u64,
-    erasures: u64,
-    scrolled: u64,
-    lost: bool,
-    /// Whether bytes were missed, and so perhaps the rows by which the turn's beginning is found.
-    missed: bool,
-}
-
-/// The rows as they were before the window changed its size, and for how many more frames they count.
-#[derive(Debug)]
-struct Before {
-    side: Side,
-    frames: u8,
-}
-
-/// What was gathered from one of the two screens.
-#[derive(Debug, Default, Clone)]
-struct Side {
-    rows: Vec<Row>,
-    bytes: usize,
-    /// Where rows are missing.
-    gaps: Vec<usize>,
-    /// Where the turn begins in `rows`; none when the screen started anew.
-    start: Option<usize>,
-    /// Where the rows begin below the last prompt from before the turn.
-    asked: usize,
-    top: usize,
-    epoch: u64,
-    /// Whether `rows[..top]` is known to hold something that was said.
-    spoke: bool,
 }
 
 impl Gatherer {
@@ -354,221 +293,6 @@ struct Shown {
     ended: bool,
     /// Something else than the input row.
     covered: bool,
-}
-
-impl Turn {
-    /// Whether all of a frame of the alternate screen is known, and more below it.
-    fn knows(&self, screen: &Screen, region: &[Row]) -> bool {
-        let region = region.get(blank_above(region)..).unwrap_or_default();
-        let place = || align(&self.side.rows, region, self.side.top);
-        let same = screen.alternate() && self.alternate && screen.resizes() == self.resizes;
-        same && place().is_some_and(|at| is_inside(&self.side.rows, region, at))
-    }
-
-    /// Takes a frame; `silent` says whether nothing was said in the turn so far.
-    fn take_frame(&mut self, screen: &Screen, region: Vec<Row>, silent: impl Fn(&Self) -> bool) {
-        let resized = screen.resizes() != self.resizes;
-        self.resizes = screen.resizes();
-        self.take_back(screen.scrolled_low());
-        self.turn_to(screen);
-        self.remember(resized);
-        let erased = screen.erasures() != self.erasures;
-        if erased && region.iter().all(Row::is_blank) {
-            return;
-        }
-        self.erasures = screen.erasures();
-        let before = self.before.take_if(|before| erased || before.frames == 0).filter(|_| erased);
-        let resized = resized || before.is_some();
-        if let Some(before) = before {
-            self.side = before.side;
-        }
-        if screen.alternate() {
-            self.replace_by_comparison(region, resized, silent);
-        } else if erased {
-            self.replace_by_repaint(screen, region, resized);
-        } else {
-            let (scrolled, lost) = screen.scrolled_since(self.scrolled);
-            let scrolled: Vec<Row> = scrolled.cloned().collect();
-            self.scrolled = screen.scrolled_total();
-            let room = self.room();
-            self.lost |= lost | self.side.replace_exactly(scrolled, region, room);
-        }
-    }
-
-    fn remember(&mut self, resized: bool) {
-        match &mut self.before {
-            Some(before) if resized => before.frames = REPAINT_FRAMES,
-            Some(before) => before.frames = before.frames.saturating_sub(1),
-            None if resized => {
-                self.before = Some(Before { side: self.side.clone(), frames: REPAINT_FRAMES });
-            }
-            None => {}
-        }
-    }
-
-    /// The program erased the main screen and painted its last rows anew, some of which were known.
-    fn replace_by_repaint(&mut self, screen: &Screen, region: Vec<Row>, resized: bool) {
-        let since = screen.erased_scrolled().max(self.scrolled);
-        let (above, _) = screen.scrolled_since(self.scrolled);
-        let above: Vec<Row> = above.cloned().collect();
-        let (scrolled, lost) = screen.scrolled_since(since);
-        let (mut page, room): (Vec<Row>, usize) = (scrolled.cloned().collect(), self.room());
-        self.scrolled = screen.scrolled_total();
-        let (shown, printed) = (region.len(), blank_above(&region));
-        page.extend(region);
-        let printed = if page.len() == shown { printed } else { 0 };
-        let known = page.get(printed..).unwrap_or_default();
-        let Some(at) = align(&self.side.rows, known, self.side.top) else {
-            self.lost |= lost | (resized && !self.side.rows.is_empty());
-            let region = page.split_off(page.len() - shown);
-            self.lost |= self.side.replace_exactly(if resized { page } else { above }, region, room);
-            return;
-        };
-        if let Some(more) = printed.checked_sub(at) {
-            page.drain(..more);
-        }
-        self.lost |= lost | self.side.repaint(at.saturating_sub(printed), page, resized, room);
-        self.side.top = self.side.rows.len().saturating_sub(shown);
-    }
-
-    /// Rows that had left the main screen are printed again.
-    fn take_back(&mut self, scrolled: u64) {
-        let again = self.scrolled.saturating_sub(scrolled);
-        self.scrolled -= again;
-        let main = if self.alternate { self.aside.as_mut() } else { Some(&mut self.side) };
-        if let Some(main) = main {
-            main.top = main.top.saturating_sub(usize::try_from(again).unwrap_or(usize::MAX));
-        }
-    }
-
-    /// Takes up the rows of the screen that is shown now, anew when it started anew.
-    fn turn_to(&mut self, screen: &Screen) {
-        if screen.alternate() != self.alternate {
-            self.alternate = screen.alternate();
-            let known = self.aside.take().unwrap_or(Side { epoch: screen.epoch(), ..Side::default() });
-            self.aside = Some(std::mem::replace(&mut self.side, known));
-            self.before = None;
-        }
-        if screen.epoch() != self.side.epoch {
-            self.before = None;
-            self.side.start_anew();
-            self.side.epoch = screen.epoch();
-        }
-        if !self.alternate {
-            self.scrolled = self.scrolled.max(screen.epoch_scrolled());
-        }
-    }
-
-    /// How many bytes the rows of the screen that is shown may take.
-    fn room(&self) -> usize {
-        GATHERED_BYTES_MAX.saturating_sub(self.aside.as_ref().map_or(0, Side::held_bytes))
-    }
-
-    /// Blank rows at the top of a frame may hide what was there: they never replace anything.
-    fn replace_by_comparison(&mut self, mut region: Vec<Row>, resized: bool, silent: impl Fn(&Self) -> bool) {
-        region.drain(..blank_above(&region));
-        if region.is_empty() {
-            return;
-        }
-        let (room, top) = (self.room(), self.side.top);
-        match align(&self.side.rows, &region, top) {
-            Some(at) if at < top && is_inside(&self.side.rows, &region, at) => return,
-            Some(at) => self.side.move_top(at),
-            None if !self.side.spoke && silent(self) => self.side.start_anew(),
-            None if resized => {}
-            None => {
-                self.lost |= self.side.push_gap(room);
-                self.side.spoke = true;
-            }
-        }
-        self.lost |= self.side.replace(region, room);
-    }
-}
-
-impl Side {
-    /// What the rows take; an empty one costs memory too.
-    fn held_bytes(&self) -> usize {
-        self.bytes + 64 * self.rows.len()
-    }
-
-    fn start_anew(&mut self) {
-        self.truncate(0);
-        self.start = None;
-        self.move_top(0);
-    }
-
-    /// Rows that are about to be replaced prove nothing about what was said.
-    fn move_top(&mut self, top: usize) {
-        self.spoke &= top >= self.top;
-        self.top = top;
-    }
-
-    /// Takes exactly what scrolled off and what is shown; says whether some of it had no room.
-    fn replace_exactly(&mut self, scrolled: Vec<Row>, region: Vec<Row>, room: usize) -> bool {
-        self.truncate(self.top);
-        let lost = self.append(scrolled, room);
-        self.top = self.rows.len();
-        lost | self.append(region, room)
-    }
-
-    /// Takes a page that was painted anew from this place on, perhaps for a window of another size; says
-    /// whether some of it had no room.
-    fn repaint(&mut self, at: usize, page: Vec<Row>, resized: bool, room: usize) -> bool {
-        let is_same =
-            |start: &usize| !resized || page.starts_with(self.rows.get(at..*start).unwrap_or_default());
-        self.start = self.start.filter(is_same);
-        self.truncate(at);
-        self.append(page, room)
-    }
-
-    /// Takes a frame in the place of the last one; says whether some of it had no room.
-    fn replace(&mut self, region: Vec<Row>, room: usize) -> bool {
-        self.truncate(self.top);
-        self.append(region, room)
-    }
-
-    fn push_gap(&mut self, room: usize) -> bool {
-        let row = |text: &str| Row { text: text.to_owned(), ..Row::default() };
-        self.gaps.push(self.rows.len());
-        let lost = self.append(vec![row(""), row(GAP), row("")], room);
-        self.top = self.rows.len();
-        lost
-    }
-
-    fn truncate(&mut self, len: usize) {
-        let gone = self.rows.get(len..).unwrap_or_default();
-        self.bytes -= gone.iter().map(|row| row.text.len()).sum::<usize>();
-        self.rows.truncate(len);
-        self.gaps.retain(|at| *at < len);
-    }
-
-    fn append(&mut self, rows: Vec<Row>, room: usize) -> bool {
-        for row in rows {
-            if self.held_bytes() > room {
-                return true;
-            }
-            self.bytes += row.text.len();
-            self.rows.push(row);
-        }
-        false
-    }
-}
-
-/// The last printed ones of the rows before a turn.
-fn past(rows: &[Row]) -> Vec<String> {
-    let printed = rows.iter().rev().filter(|row| !row.is_blank());
-    let mut past: Vec<String> = printed.take(PAST_ROWS).map(|row| row.text.clone()).collect();
-    past.reverse();
-    past
-}
-
-/// How many blank rows stand at the top.
-fn blank_above(rows: &[Row]) -> usize {
-    rows.iter().take_while(|row| row.is_blank()).count()
-}
-
-fn trimmed(rows: &[Row]) -> usize {
-    rows.iter().rposition(|row| !row.is_blank()).map_or(0, |last| last + 1)
 }
 
 #[cfg(test)]

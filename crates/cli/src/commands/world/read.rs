@@ -45,7 +45,7 @@ pub(crate) struct AuditArgs {
     world: String,
 }
 
-/// Write everything that a world holds as JSON lines, whoever may see it
+/// Write every entry of a world as JSON lines, whoever may see it
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep world export payments > payments.jsonl")]
