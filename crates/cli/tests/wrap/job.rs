@@ -41,6 +41,10 @@ fn job_control_inside_the_program_is_its_own() {
     terminal.until("$ ");
     terminal.type_bytes(b"fg\n");
     terminal.until("exec cat'\r\n");
+    // The shell names the job before it gives the terminal back; once it answers, it has it.
+    terminal.type_bytes(b"again\n");
+    terminal.until("again\r\n");
+    terminal.until("again\r\n");
     terminal.type_bytes(b"\x03");
     terminal.until("$ ");
     terminal.type_bytes(b"exit 5\n");
