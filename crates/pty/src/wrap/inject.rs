@@ -1,7 +1,8 @@
 //! The bounded queue of bytes that others put into the child's input: pastes, and answers to its queries.
 //!
 //! Any thread may add; only the byte path takes, and only between two keys of the user. What is added is
-//! delivered whole and in order, unless the user interrupts it. The queue is short, because whoever adds has
+//! delivered in order and whole, by pieces that leave room for keys, unless the user interrupts it: then all
+//! of it is dropped, and what is still on its way here too. The queue is short, because whoever adds has
 //! one of its own: it takes one content of any length while less than [`WAITING_BYTES_MAX`] wait, refuses at
 //! once beyond that ([`InjectError::Busy`]), and tells when there is room again.
 

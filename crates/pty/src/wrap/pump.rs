@@ -327,7 +327,7 @@ impl Pump {
         if self.is_keys_turn() {
             return self.state.inbox.write_keys(master.as_fd());
         }
-        // Keys that have overtaken a paste are not cut by the rest of it; those that wait for it are not.
+        // Half a key must not be cut by a paste; keys that wait behind the paste are not begun yet.
         let may_go_on = self.state.inbox.has_keys() || self.state.typed.is_between_keys(now);
         let inbox = &mut self.state.inbox;
         may_go_on.then(|| inbox.write_paste(master.as_fd(), || unread(master), now)).flatten()
