@@ -271,7 +271,9 @@ impl Lines {
     /// echoed while it was typed. It stands there behind any prompt, or a line editor has painted a preview
     /// below it since, which leaves nothing of the line to compare with.
     fn is_rest(&self, since_enter: &str, line: &[u8], line_editor: bool) -> bool {
-        let Some(front) = self.lines.front().filter(|front| front.ends_with(since_enter)) else { return false };
+        let Some(front) = self.lines.front().filter(|front| front.ends_with(since_enter)) else {
+            return false;
+        };
         line_editor || squeezed(&strip(line)).ends_with(front.as_str())
     }
 

@@ -133,6 +133,38 @@ fn input_that_a_running_program_echoes_at_once_is_excluded_and_its_question_stay
 }
 
 #[test]
+fn a_line_that_the_first_prompt_takes_is_a_turn_though_that_prompt_never_rested() {
+    let bash_answer = format!("{OFF}1\r\n{ON}P$ ");
+    let started = || Play::new().print("Welcome\r\n").raw().print(&format!("{ON}P$ ")).wait(9);
+    let at_prompt = started().keys("echo 1\r").print(&format!("echo 1\r\n{bash_answer}"));
+    let by_keys = started().keys("echo").print("echo").wait(9).keys(" 1").print(" 1").wait(9).keys("\r");
+    let by_keys = by_keys.print(&format!("\r\n{bash_answer}"));
+    let before = Play::new().canonical().keys("echo 1\r").print("echo 1\r\nWelcome\r\n").wait(9).raw();
+    let before = before.print(&format!("{ON}P$ echo 1\r\n{bash_answer}"));
+    let plain = Play::new().canonical().keys("echo 1\r").print("echo 1\r\n").wait(9).print("P$ 1\r\nP$ ");
+    for (name, play, profile, content) in [
+        ("at the prompt", &at_prompt, preset("bash"), format!("{OFF}1\r\n")),
+        ("at a prompt that only its pattern tells", &at_prompt, pattern("^P\\$ $"), format!("{OFF}1\r\n")),
+        ("key by key", &by_keys, preset("bash"), format!("{OFF}1\r\n")),
+        ("before the prompt", &before, preset("bash"), format!("{OFF}1\r\n")),
+        ("where the tty echoes", &plain, pattern("^P\\$ "), "1\r\n".to_owned()),
+    ] {
+        assert_eq!(contents(&play.clone().rest(), &profile), [content], "{name}");
+    }
+}
+
+#[test]
+fn a_line_that_was_read_before_the_first_prompt_is_no_turn() {
+    let asked = Play::new().canonical().print("Name? ").rest().keys("bob\r").print("bob\r\nHello bob\r\n");
+    let asked = asked.raw().print(&format!("{ON}P$ ")).rest();
+    for profile in [preset("bash"), pattern("^P\\$ $")] {
+        assert_eq!(contents(&asked, &profile), Vec::<String>::new());
+        let then = asked.clone().submit("echo 1").print(&format!("{OFF}1\r\n{ON}P$ ")).rest();
+        assert_eq!(contents(&then, &profile), [format!("{OFF}1\r\n")]);
+    }
+}
+
+#[test]
 fn more_lines_than_are_remembered_make_no_turn_up() {
     let lines: Vec<String> = (0..200).map(|n| format!("echo {n}")).collect();
     let numbered = lines.iter().enumerate();
