@@ -585,6 +585,10 @@ fn a_column_beside_the_transcript_and_a_scroll_bar_are_no_text() {
     let beside =
         ["said      12 tokens\r\n▀▀▀▀▀▀▀   idle", "said      99 tokens\r\n更多      █\r\n▀▀▀▀▀▀▀   idle"];
     assert_eq!(gathered(&edge, &beside), Gathered { text: "said\n更多".to_owned(), incomplete: false });
+    let dialog = [beside[0], "said      12 tokens\r\n          0 % used\r\n Allow?   idle", beside[1]];
+    let found = gathered(&edge, &dialog[..2]);
+    assert_eq!(found.text, "said\n\n Allow?", "a dialog stands where the edge was");
+    assert_eq!(gathered(&edge, &dialog).text, "said\n更多");
     let bar = TextRules { scrollbar: "█".to_owned(), ..TextRules::default() };
     let frames = ["one\x1b[1;20H█", "one\r\ntwo\x1b[2;20H█"];
     assert_eq!(gathered(&bar, &frames).text, "one\ntwo");
