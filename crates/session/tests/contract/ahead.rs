@@ -44,7 +44,12 @@ fn lines_of_one_write_are_split_where_a_prompt_stands_before_the_echo_of_the_nex
     let sqlite = Play::new().raw().print(&format!("{ON}sqlite> ")).rest().keys("select 1;\rselect 2;\r");
     let sqlite =
         sqlite.print(&format!("select 1;\r\n{OFF}1\r\n{ON}sqlite> select 2;\r\n{OFF}2\r\n{ON}sqlite> "));
+    let zsh_prompt = "\r\x1b[0m\x1b[JP# \x1b[K\x1b[74C\x1b[38;5;240m23:29\x1b[39m\x1b[79D\x1b[?2004h";
+    let zsh = Play::new().raw().print(zsh_prompt).rest().keys("echo 1\recho 2\r");
+    let zsh = zsh.print(&format!("e\x08echo 1\x1b[?2004l\r\r\n1\r\n{zsh_prompt}"));
+    let zsh = zsh.print(&format!("e\x08echo 2\x1b[?2004l\r\r\n2\r\n{zsh_prompt}"));
     for (profile, play, first) in [
+        (preset("zsh"), zsh, "1\r\n".to_owned()),
         shell(preset("bash")),
         shell(pattern("P\\$ $")),
         shell(pattern("^P\\$ ")),
