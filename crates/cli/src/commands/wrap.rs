@@ -87,10 +87,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     let session = session_id()?;
     let mut outlets: Vec<Box<dyn Outlet>> = Vec::new();
     let share = args.share.then(Share::new);
-    if let Some(relay) = relay(args, &session, &profile, (injector, share.clone()))? {
-        outlets.push(Box::new(relay));
-    }
-    let (keep, troubles) = keep(args, config, &profile)?;
+    let relay = relay(args, &session, &profile, (injector, share.clone()))?;
+    let (keep, troubles) = keep(args, config, &profile, relay.as_ref())?;
+    outlets.extend(relay.map(|relay| Box::new(relay) as Box<dyn Outlet>));
     outlets.extend(keep.map(|keep| Box::new(keep) as Box<dyn Outlet>));
     let (hooks, setup) = hooks(args, &session, &profile)?;
     let capture = Capture::new(Captured {
@@ -157,8 +156,13 @@ fn session_id() -> Result<SessionId> {
     Ok(SessionId::from_random(bits))
 }
 
-/// The way to the turn store, if turns are to be kept.
-fn keep(args: &Args, config: Config, profile: &Profile) -> Result<(Option<Keep>, Troubles)> {
+/// The way to the turn store, if turns are to be kept. The broker then hears of a turn after the store.
+fn keep(
+    args: &Args,
+    config: Config,
+    profile: &Profile,
+    relay: Option<&Relay>,
+) -> Result<(Option<Keep>, Troubles)> {
     if !args.keep {
         return Ok((None, Troubles::default()));
     }
@@ -168,7 +172,7 @@ fn keep(args: &Args, config: Config, profile: &Profile) -> Result<(Option<Keep>,
         let kept = block_on(outlets::keep(&config, turn));
         kept.map(|_| ()).map_err(|error| format!("{error:#}"))
     };
-    let (keep, troubles) = Keep::start(label, append)?;
+    let (keep, troubles) = Keep::start(label, relay.map(Relay::hold_for_store), append)?;
     Ok((Some(keep), troubles))
 }
 

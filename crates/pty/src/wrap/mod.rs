@@ -49,7 +49,7 @@ pub use keep::{Keep, Label, Troubles};
 pub use mode::TtyMode;
 pub use observer::{Blind, Observer};
 pub use process::die_of;
-pub use relay::{RING_TURNS_MAX, Relay, Session};
+pub use relay::{RING_TURNS_MAX, Relay, Session, StoreAnswers};
 pub use share::Share;
 pub use tap::{LAG_BYTES_KEPT, LAG_BYTES_MAX, Sight};
 
