@@ -10,6 +10,9 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use rustix::io::Errno;
 
+use super::inject::Content;
+use super::typed::{PASTE_END, PASTE_START};
+
 /// Output that waits for the user's terminal.
 pub(super) const OUT_BYTES_MAX: usize = 64 << 10;
 /// Input that waits for the child before no more is read from the user.
@@ -139,6 +142,8 @@ pub(super) struct Inbox {
     key_bytes: usize,
     /// Everything in it came before the keys.
     paste: Option<Chunk>,
+    /// Whether the paste stands between marks.
+    is_framed: bool,
     pasted_at: Instant,
     /// Pasted bytes that may not be seen in the child's terminal yet, and since when they are counted.
     unseen: usize,
@@ -152,6 +157,7 @@ impl Inbox {
             keys: VecDeque::new(),
             key_bytes: 0,
             paste: None,
+            is_framed: false,
             pasted_at: now,
             unseen: 0,
             unseen_since: now,
@@ -182,14 +188,27 @@ impl Inbox {
     }
 
     /// Begins a paste, when nothing else waits.
-    pub(super) fn paste(&mut self, bytes: Bytes) {
+    pub(super) fn paste(&mut self, Content { bytes, is_framed }: Content) {
+        self.is_framed = is_framed;
         self.paste =
             Some(Chunk { source: Source::Injected, bytes, sent: 0 }).filter(|it| !it.rest().is_empty());
     }
 
-    /// Gives up what is left of a paste.
+    /// Gives up what is left of a paste. Of one that stands between marks and was begun, what is left of the
+    /// marks goes out in front of the keys: what follows is no part of it, for the child and for whoever
+    /// looks.
     pub(super) fn drop_paste(&mut self) {
-        self.paste = None;
+        let Some(Chunk { bytes, sent, .. }) = self.paste.take() else { return };
+        if !self.is_framed || sent == 0 {
+            return;
+        }
+        let start = bytes.slice(sent.min(PASTE_START.len())..PASTE_START.len());
+        let end = bytes.slice(sent.max(bytes.len() - PASTE_END.len())..);
+        let bytes = Bytes::from([start, end].concat());
+        self.key_bytes += bytes.len();
+        // A key that is half out is not cut.
+        let at = self.keys.iter().take_while(|key| key.sent > 0).count();
+        self.keys.insert(at, Chunk { source: Source::Injected, bytes, sent: 0 });
     }
 
     /// Whether the next to be written are keys. They wait for a paste, unless it is stuck where the user
@@ -273,6 +292,10 @@ mod tests {
 
     use super::*;
 
+    fn plain(bytes: &'static [u8]) -> Content {
+        Content { bytes: Bytes::from_static(bytes), is_framed: false }
+    }
+
     fn long_after() -> Instant {
         Instant::now() + Duration::from_secs(1)
     }
@@ -281,7 +304,7 @@ mod tests {
     fn pieces(paste: &'static [u8], held: u64) -> Vec<usize> {
         let (_reader, writer) = std::io::pipe().unwrap();
         let mut inbox = Inbox::new();
-        inbox.paste(Bytes::from_static(paste));
+        inbox.paste(plain(paste));
         let mut now = long_after();
         let mut lengths = Vec::new();
         while let Some((_, taken)) = inbox.write_paste(writer.as_fd(), || held, now) {
@@ -307,7 +330,7 @@ mod tests {
         let mut inbox = Inbox::new();
         let now = long_after();
         let mut paste = |now| {
-            inbox.paste(Bytes::from_static(&[b'x'; 1000]));
+            inbox.paste(plain(&[b'x'; 1000]));
             let taken = inbox.write_paste(writer.as_fd(), || 0, now);
             taken.map_or(0, |(_, taken)| taken.len())
         };
@@ -317,12 +340,41 @@ mod tests {
     }
 
     #[test]
+    fn of_a_framed_paste_that_is_dropped_the_end_mark_goes_out_in_front_of_the_keys() {
+        const PASTE: &[u8] = b"\x1b[200~text\x1b[201~";
+        /// What the child gets when a paste is dropped after so many bytes.
+        fn check(paste: &Content, sent: usize, expect: &[u8]) {
+            let (mut reader, writer) = std::io::pipe().unwrap();
+            let mut inbox = Inbox::new();
+            inbox.paste(paste.clone());
+            let taken = inbox.write_paste(writer.as_fd(), || 3072 - sent as u64, long_after());
+            assert_eq!(taken.map_or(0, |(_, taken)| taken.len()), sent);
+            inbox.push(Source::Typed, b"before".to_vec());
+            inbox.drop_paste();
+            inbox.push(Source::Typed, b"^C".to_vec());
+            while inbox.write_keys(writer.as_fd()).is_some() {}
+            assert_eq!((inbox.is_empty(), inbox.key_bytes), (true, 0));
+            drop(writer);
+            let mut came = Vec::new();
+            std::io::Read::read_to_end(&mut reader, &mut came).unwrap();
+            assert_eq!(came.escape_ascii().to_string(), expect.escape_ascii().to_string(), "after {sent}");
+        }
+        let framed = Content { is_framed: true, ..plain(PASTE) };
+        check(&framed, 0, b"before^C");
+        check(&framed, 3, b"\x1b[200~\x1b[201~before^C");
+        check(&framed, 6, b"\x1b[200~\x1b[201~before^C");
+        check(&framed, 8, b"\x1b[200~te\x1b[201~before^C");
+        check(&framed, PASTE.len() - 2, b"\x1b[200~text\x1b[201~before^C");
+        check(&plain(PASTE), 8, b"\x1b[200~tebefore^C");
+    }
+
+    #[test]
     fn keys_wait_for_a_paste_unless_it_is_stuck_where_the_terminal_echoes() {
         let mut inbox = Inbox::new();
         assert!(!inbox.is_keys_turn(long_after(), true), "no keys");
         inbox.push(Source::Typed, b"a".to_vec());
         assert!(inbox.is_keys_turn(Instant::now(), false), "no paste");
-        inbox.paste(Bytes::from_static(b"text"));
+        inbox.paste(plain(b"text"));
         inbox.pasted_at = Instant::now();
         assert!(!inbox.is_keys_turn(inbox.pasted_at, true), "the paste goes on");
         assert!(!inbox.is_keys_turn(long_after(), false), "nothing would be seen of them");
