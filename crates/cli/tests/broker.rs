@@ -126,7 +126,9 @@ fn a_turn_goes_from_one_session_to_another_a_file_and_the_store() {
 
     assert_eq!(desk.says("keep review:1"), "kept aaaa1111:1 as turn:1 of ctx:1\n");
     assert_eq!(desk.says("keep review:1"), "kept aaaa1111:1 as turn:1 of ctx:1\n");
-    assert_eq!(desk.says("deliver store"), "delivered to store\n");
+    assert_eq!(desk.says("deliver store"), "delivered to store as turn:1 of ctx:1\n");
+    let stored = &desk.json("deliver store --json")[0];
+    assert_eq!((&stored["context_id"], &stored["turn_id"]), (&"1".into(), &"1".into()));
     assert_eq!(desk.json("keep review:2 --json")[0]["turn_id"], "2");
     for by in ["session=aaaa1111", "name=review", "preset=claude"] {
         let found = desk.json(&format!("ctx list --label {by} --json"));

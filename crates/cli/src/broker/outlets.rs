@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use turnkeep_client::capture::{CaptureStore, Kept};
 use turnkeep_pty::desktop::{Adapter, ClipboardProvider};
 use turnkeep_server::broker::{Clipboard, Keeper, Outlets};
-use turnkeep_types::broker::{FoundTurn, Reason, Refusal};
+use turnkeep_types::broker::{FoundTurn, Reason, Refusal, Stored};
 
 use crate::config::Config;
 use crate::desktop::surroundings;
@@ -58,9 +58,10 @@ struct StoreKeeper {
 }
 
 impl Keeper for StoreKeeper {
-    fn keep(&self, turn: &FoundTurn) -> Result<(), String> {
+    fn keep(&self, turn: &FoundTurn) -> Result<Stored, String> {
         let kept = self.runtime.block_on(keep(&self.config, turn));
-        kept.map(|_| ()).map_err(|error| format!("{error:#}"))
+        let stored = kept.map(|kept| Stored { context: kept.context, turn: kept.ack.turn });
+        stored.map_err(|error| format!("{error:#}"))
     }
 }
 

@@ -1,11 +1,11 @@
 //! What holds for any bytes: whatever decodes encodes, and decodes to the same value again. The fuzzer's door.
 
 use bytes::Bytes;
-use turnkeep_types::Timestamp;
 use turnkeep_types::broker::{
     AgentState, CompletedTurn, Deliver, FoundTurn, GetTurn, Hello, Inject, Paint, Paste, Reason, Refusal,
-    Register, Reply, Request, Role, ServerMessage, SessionInfo, Shown, StateChange, TurnInfo,
+    Register, Reply, Request, Role, ServerMessage, SessionInfo, Shown, StateChange, Stored, TurnInfo,
 };
+use turnkeep_types::{ContextId, Timestamp, TurnId};
 
 use super::{HEADER_BYTES, decode_message, decode_request, encode_message, encode_request};
 
@@ -125,6 +125,7 @@ pub fn sample_messages() -> Vec<(&'static str, ServerMessage)> {
         raw: Some(Bytes::from_static(b"raw")),
         raw_truncated: true,
     };
+    let stored = Stored { context: ContextId::new(3).unwrap(), turn: TurnId::new(300).unwrap() };
     let inject = Inject { content: Bytes::from_static(b"typed"), bracketed: true };
     vec![
         ("hello_ack", ServerMessage::HelloAck(Ok(()))),
@@ -133,6 +134,7 @@ pub fn sample_messages() -> Vec<(&'static str, ServerMessage)> {
         ("response-refused", response(Err(Refusal::new(Reason::BadPath, "not absolute")))),
         ("response-kept", response(Ok(Reply::Kept { turn_id: "s:7".to_owned() }))),
         ("response-captured", response(Ok(Reply::Captured { turn_id: "s:7".to_owned(), size: 70_000 }))),
+        ("response-stored", response(Ok(Reply::Stored(stored)))),
         ("response-sessions", response(Ok(Reply::Sessions(vec![session, SessionInfo::default()])))),
         ("response-turns", response(Ok(Reply::Turns(vec![info])))),
         ("response-turn", response(Ok(Reply::Turn(Box::new(turn))))),
