@@ -12,7 +12,9 @@ use turnkeep_pty::wrap::{
     Relay, Session, Share, Troubles, WrapError, die_of, inject_queue,
 };
 use turnkeep_session::detector::{Presets, Profile};
-use turnkeep_types::broker::{FoundTurn, NAME_BYTES_MAX, Register, SessionId, TEXT_BYTES_MAX};
+use turnkeep_types::broker::{
+    BadSessionName, FoundTurn, Register, SessionId, TEXT_BYTES_MAX, check_session_name,
+};
 
 use super::App;
 use crate::broker::outlets;
@@ -122,16 +124,15 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
 /// Refuses what the broker would never take, or what could not be used to name the session.
 fn check_names(args: &Args) -> Result<()> {
     let refuse = |what: String, hint: &str| Err(Failure::usage(what).hint(hint).into());
-    match args.name.as_deref() {
-        Some("") => return refuse("--name is empty".to_owned(), "leave it out, or give a name"),
-        Some(name) if name.len() > NAME_BYTES_MAX => {
-            return refuse(format!("--name is longer than {NAME_BYTES_MAX} bytes"), "give a shorter one");
-        }
-        Some(name) if name.contains(':') || name.starts_with('@') => {
-            let hint = "`NAME:3` is the third turn of a session and `@last` the latest session";
-            return refuse(format!("`{name}` cannot be a session's name"), hint);
-        }
-        _ => {}
+    if let Some(Err(error)) = args.name.as_deref().map(check_session_name) {
+        let hint = match error {
+            BadSessionName::Empty => "leave it out, or give a name",
+            BadSessionName::TooLong => "give a shorter one",
+            BadSessionName::MeansElse => {
+                "`NAME:3` is the third turn of a session and `@last` the latest session"
+            }
+        };
+        return refuse(format!("--name {error}"), hint);
     }
     if args.pattern.as_ref().is_some_and(|pattern| pattern.len() > TEXT_BYTES_MAX) {
         return refuse(format!("--pattern is longer than {TEXT_BYTES_MAX} bytes"), "put it into a profile");
