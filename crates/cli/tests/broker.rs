@@ -147,7 +147,13 @@ fn a_turn_prints_its_content_on_one_stream_and_its_metadata_on_the_other() {
     let desk = Desk::new(&[]);
     let mut wrapper = desk.wrapper("aaaa1111", "review");
     let raw = Some("RAW\x1b[0m".into());
-    wrapper.turn_completed(CompletedTurn { raw, ..turn("aaaa1111", "\x1b[1mA\x1b[0m\n", "A") }).unwrap();
+    wrapper
+        .turn_completed(CompletedTurn {
+            raw,
+            raw_truncated: true,
+            ..turn("aaaa1111", "\x1b[1mA\x1b[0m\n", "A")
+        })
+        .unwrap();
     wrapper.turn_completed(turn("aaaa1111", "B", "B")).unwrap();
     let streams = |args: &[&str]| {
         let output = command(&desk.sandbox, args).output().unwrap();
@@ -166,7 +172,13 @@ fn a_turn_prints_its_content_on_one_stream_and_its_metadata_on_the_other() {
     assert_eq!(streams(&["turn", "review:1", "--text"]).0, "A");
     assert_eq!(streams(&["turn", "review:1", "--raw"]).0, "RAW\x1b[0m");
     assert_eq!(streams(&["turn", "review:2", "--raw"]).0, "B", "the content, where no raw bytes were kept");
-    assert_eq!(streams(&["turn", "review:1", "--meta"]), (metadata, String::new()));
+    let with_raw = |raw: &str| (format!("{metadata}Raw:       {raw}\n"), String::new());
+    assert_eq!(streams(&["turn", "review:1", "--meta"]), with_raw("7 B, truncated"));
+    assert!(streams(&["turn", "review:2", "--meta"]).0.ends_with("Raw:       not kept\n"));
+    for (turn, kept) in [("review:1", true), ("review:2", false)] {
+        let said = &desk.json(&format!("turn {turn} --meta --json"))[0];
+        assert_eq!((&said["raw_kept"], &said["raw_truncated"]), (&kept.into(), &kept.into()), "{turn}");
+    }
     let whole = &desk.json("turn @last:1 --json")[0];
     assert_eq!((&whole["text"], &whole["content_b64"]), (&"A".into(), &"G1sxbUEbWzBtCg==".into()));
     assert!(desk.json("turn @last:1 --json --meta")[0].get("content_b64").is_none());
@@ -244,6 +256,10 @@ fn what_cannot_be_done_says_why_and_what_to_do() {
         ("deliver file", "error: the sink file needs --path FILE\n[2]\n"),
         ("deliver inject", "error: the sink inject needs --session SESSION\n[2]\n"),
         ("deliver node --run 1", "error: the sink node needs --node NODE\n[2]\n"),
+        (
+            "turns --json",
+            "{\"error\":\"the following required arguments were not provided: <SESSION>\",\"hint\":\"Usage: turnkeep turns --json <SESSION>\"}\n[2]\n",
+        ),
         (
             "capture nobody --json",
             "{\"error\":\"no session is called `nobody`\",\"hint\":\"`turnkeep sessions` lists them\"}\n[1]\n",

@@ -84,3 +84,14 @@ fn at_rest_it_takes_no_time() {
     let used = terminal.cpu_ticks() - before;
     assert!(used < 20, "{used} hundredths of a second in one of rest");
 }
+
+#[test]
+fn a_program_is_wrapped_without_anything_in_the_environment() {
+    let output = Command::new("timeout")
+        .args(["60", "env", "-i", TURNKEEP, "wrap", "--", "/bin/echo", "ran"])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(said, "ran\r\n", "{}", String::from_utf8_lossy(&output.stderr));
+}
