@@ -5,7 +5,7 @@
 mod sandbox;
 
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
@@ -80,9 +80,15 @@ impl Drop for Desk {
     }
 }
 
-/// Starts a command and waits for its first line.
+/// Starts a command, which hears every signal whatever this process was started to ignore, and waits for its
+/// first line.
 fn start(sandbox: &Sandbox, args: &[&str]) -> (Child, BufReader<ChildStdout>) {
-    let mut child = command(sandbox, args).stderr(Stdio::inherit()).spawn().unwrap();
+    let plain = command(sandbox, args);
+    let mut heard = Command::new("/usr/bin/env");
+    heard.arg("--default-signal").arg(plain.get_program()).args(plain.get_args()).env_clear();
+    heard.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    heard.current_dir(sandbox.path("")).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = heard.spawn().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
     stdout.read_line(&mut line).unwrap();
@@ -98,6 +104,24 @@ fn turn(session: &str, content: &str, text: &str) -> CompletedTurn {
         timestamp: Some(Timestamp(1_700_000_000_000)),
         ..CompletedTurn::default()
     }
+}
+
+/// Replaces the labels of a context by one of a person's own.
+fn relabel(server: &sandbox::Server, context: &str) {
+    let token = server.said["link"].as_str().unwrap().split_once("token=").unwrap().1;
+    let body = r#"{"labels":{"mine":"yes"}}"#;
+    let mut stream = std::net::TcpStream::connect(server.http()).unwrap();
+    stream.set_read_timeout(Some(LIMIT)).unwrap();
+    let request = format!(
+        "PATCH /v1/contexts/{context} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+        server.http(),
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
 #[test]
@@ -134,8 +158,16 @@ fn a_turn_goes_from_one_session_to_another_a_file_and_the_store() {
         let found = desk.json(&format!("ctx list --label {by} --json"));
         assert_eq!(found[0]["context_id"], "1", "{by}");
     }
+    // What a person makes of the labels later stays.
+    let server = desk.sandbox.up(&[]);
+    relabel(&server, "1");
+    review.turn_completed(turn("aaaa1111", "More", "More")).unwrap();
+    assert_eq!(desk.json("keep review:3 --json")[0]["context_id"], "1");
+    assert_eq!(desk.json("ctx list --label mine --json")[0]["labels"], serde_json::json!({ "mine": "yes" }));
+    assert!(server.terminate().success());
     let log = "
-        2 (ctx:1) turnkeep.capture.Turn@1 review (claude, interrupted): Half
+        3 (ctx:1) turnkeep.capture.Turn@1 review (claude): More
+        2 turnkeep.capture.Turn@1 review (claude, interrupted): Half
         1 turnkeep.capture.Turn@1 review (claude): Well done.
     ";
     check(&desk.says("log 1 --oneline"), log);
