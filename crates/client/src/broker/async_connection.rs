@@ -73,6 +73,11 @@ impl AsyncConnection {
         !self.unasked.is_empty()
     }
 
+    /// Bytes of what the broker said unasked and is here already.
+    pub fn unasked_bytes(&self) -> usize {
+        self.unasked.bytes()
+    }
+
     /// Sends a request and does not wait; gives the id that its answer will carry.
     pub async fn send(&mut self, request: &Request) -> Result<u32, Error> {
         let id = self.next_id;

@@ -24,6 +24,8 @@ pub use desk::RING_TURNS_MAX;
 use desk::{Desk, Word, shortened};
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+/// Pastes that wait here for the child, from which on nothing is told.
+const PASTES_BYTES_MAX: usize = 8 << 20;
 /// When nothing has come for so long, the broker holds no paste from before an interrupt.
 const DRY_AFTER: Duration = Duration::from_millis(50);
 const RETRY_FIRST: Duration = Duration::from_millis(100);
@@ -153,8 +155,7 @@ impl Line {
         let mut pause = RETRY_FIRST;
         loop {
             if let Ok(connection) = self.connect().await {
-                pause = RETRY_FIRST;
-                if let Err(error) = self.serve(connection).await {
+                if let Err(error) = self.serve(connection, &mut pause).await {
                     tracing::debug!(%error, "the broker is gone");
                 }
             }
@@ -188,11 +189,12 @@ impl Line {
         Ok(connection)
     }
 
-    /// Speaks and hears until the session or the connection ends. What the broker injects is taken from it
-    /// only as the child takes it: the broker's queue is the one that counts, and says `busy` when it is
-    /// full. Whoever asks hears first what was said before the answer, so nothing is asked while some of
-    /// that still waits here.
-    async fn serve(&self, mut connection: AsyncConnection) -> Result<(), Error> {
+    /// Speaks and hears until the session or the connection ends; `pause` is the first again when the broker
+    /// has heard everything. What the broker injects is taken from it only as the child takes it: the
+    /// broker's queue is the one that counts, and says `busy` when it is full. Whoever asks hears first what
+    /// the broker was saying, so each turn that is told may bring a paste that waits here: beyond some
+    /// bytes nothing more is told before the child has read.
+    async fn serve(&self, mut connection: AsyncConnection, pause: &mut Duration) -> Result<(), Error> {
         loop {
             if self.injector.is_dropping() {
                 self.run_dry(&mut connection).await?;
@@ -201,10 +203,10 @@ impl Line {
                 self.hear(connection.next_unasked().await?);
             }
             let mut held = None;
-            if !connection.has_unasked() {
+            if connection.unasked_bytes() < PASTES_BYTES_MAX {
                 match self.speak(&mut connection).await? {
                     Said::Something => continue,
-                    Said::Nothing => {}
+                    Said::Nothing => *pause = RETRY_FIRST,
                     Said::Held(until) => held = Some(until),
                     Said::Farewell => return Ok(()),
                 }
