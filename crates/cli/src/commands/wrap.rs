@@ -180,15 +180,26 @@ fn keep(
 /// Refuses a store that cannot be written to, before the program runs. What there is to say about it is
 /// said now, while nobody paints. One that another command has for a while is waited for later.
 async fn check_store(config: &Config) -> Result<()> {
-    let dir = DataDir::new(&config.data.value);
-    let is_held = matches!(DataDirLock::acquire(dir.path()), Err(LockError::Held { .. }));
-    if config.server.value.is_none() && is_held && server_on(&dir).await.is_none() {
+    if is_taken(config).await {
         return Ok(());
     }
-    let mut store = StoreSession::open(config, Need::Write).await?;
-    let reached = store.client().await.map(drop);
-    store.close().await;
-    reached
+    match StoreSession::open(config, Need::Write).await {
+        Ok(mut store) => {
+            let reached = store.client().await.map(drop);
+            store.close().await;
+            reached
+        }
+        // Another command may have come in between.
+        Err(_) if is_taken(config).await => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether another command has the store and lets nobody else in.
+async fn is_taken(config: &Config) -> bool {
+    let dir = DataDir::new(&config.data.value);
+    let is_held = || matches!(DataDirLock::acquire(dir.path()), Err(LockError::Held { .. }));
+    config.server.value.is_none() && is_held() && server_on(&dir).await.is_none()
 }
 
 /// The program's own hooks, if they are asked for.
@@ -278,6 +289,7 @@ fn fault() -> Option<Fault> {
     let wanted = process_environment("TURNKEEP_WRAP_FAULT").filter(|_| cfg!(debug_assertions))?;
     match &*wanted {
         "byte-path" => Some(Fault::BytePath),
+        "stack" => Some(Fault::Stack),
         "observer" => Some(Fault::Observer),
         _ => None,
     }
