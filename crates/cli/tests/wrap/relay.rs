@@ -66,12 +66,12 @@ pub(crate) fn session(
     found.unwrap()
 }
 
-fn is_ready(session: &SessionInfo) -> bool {
+pub(crate) fn is_ready(session: &SessionInfo) -> bool {
     session.state == Some(AgentState::Ready)
 }
 
 /// Runs a command in the wrapped shell, which makes the turn of this number.
-fn ask(terminal: &mut Terminal, client: &mut Connection, name: &str, number: u32) -> SessionInfo {
+pub(crate) fn ask(terminal: &mut Terminal, client: &mut Connection, name: &str, number: u32) -> SessionInfo {
     terminal.type_bytes(format!("echo a$((40+{number}))z\r").as_bytes());
     terminal.until(&format!("a{}z", 40 + number));
     session(client, terminal, name, |session| is_ready(session) && session.turns == number)
@@ -111,7 +111,9 @@ fn turns_reach_the_broker_and_pastes_reach_the_program() {
 fn a_broker_that_comes_late_or_comes_back_gets_every_turn() {
     let dir = tempfile::tempdir().unwrap();
     let mut terminal = wrap(dir.path(), "late", &[]);
-    terminal.person_thinks();
+    let broker = Broker::start(dir.path());
+    session(&mut client(dir.path()), &mut terminal, "late", is_ready);
+    broker.stop();
     terminal.type_bytes(b"echo a$((40+1))z\r");
     terminal.until("a41z");
     let broker = Broker::start(dir.path());
@@ -172,12 +174,11 @@ fn a_paste_is_framed_only_when_that_is_wanted() {
 #[test]
 fn kept_turns_are_in_the_store() {
     let dir = tempfile::tempdir().unwrap();
+    let broker = Broker::start(dir.path());
+    let mut client = client(dir.path());
     let mut terminal = wrap(dir.path(), "kept", &["--keep"]);
-    terminal.person_thinks();
-    terminal.type_bytes(b"echo a$((40+1))z\r");
-    terminal.until("a41z");
-    terminal.until("$ ");
-    terminal.person_thinks();
+    session(&mut client, &mut terminal, "kept", is_ready);
+    ask(&mut terminal, &mut client, "kept", 1);
     terminal.type_bytes(b"exit\r");
     let (said, status) = terminal.finish();
     assert!(status.success(), "{status}: {}", said.escape_ascii());
@@ -187,6 +188,7 @@ fn kept_turns_are_in_the_store() {
         .env_remove("XDG_DATA_HOME")
         .output()
         .unwrap();
+    broker.stop();
     let shown = String::from_utf8_lossy(&log.stdout);
     assert!(
         shown.contains("a41z"),
