@@ -86,7 +86,9 @@ impl Keep {
             for (seq, turn) in turns {
                 let attempt = || {
                     let kept = keep(&turn);
-                    answers.iter().for_each(|answers| answers.up_to(seq));
+                    if let Some(answers) = &answers {
+                        answers.up_to(seq);
+                    }
                     kept
                 };
                 if let Err(why) = keep_on_trying(attempt, &ending) {

@@ -154,10 +154,10 @@ impl Line {
         }
         let mut pause = RETRY_FIRST;
         loop {
-            if let Ok(connection) = self.connect().await {
-                if let Err(error) = self.serve(connection, &mut pause).await {
-                    tracing::debug!(%error, "the broker is gone");
-                }
+            if let Ok(connection) = self.connect().await
+                && let Err(error) = self.serve(connection, &mut pause).await
+            {
+                tracing::debug!(%error, "the broker is gone");
             }
             if self.shared.desk().ended {
                 return;

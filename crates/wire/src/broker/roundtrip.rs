@@ -88,6 +88,11 @@ fn sample_shown(paint: Paint) -> Shown {
     Shown { session: "s".to_owned(), content, cols: 120, rows: 300, paint }
 }
 
+const STORED: Stored = match (ContextId::new(3), TurnId::new(300)) {
+    (Some(context), Some(turn)) => Stored { context, turn },
+    _ => unreachable!(),
+};
+
 /// One message of every kind, with every field set.
 pub fn sample_messages() -> Vec<(&'static str, ServerMessage)> {
     let response = |outcome| ServerMessage::Response { id: 9, outcome };
@@ -125,7 +130,6 @@ pub fn sample_messages() -> Vec<(&'static str, ServerMessage)> {
         raw: Some(Bytes::from_static(b"raw")),
         raw_truncated: true,
     };
-    let stored = Stored { context: ContextId::new(3).unwrap(), turn: TurnId::new(300).unwrap() };
     let inject = Inject { content: Bytes::from_static(b"typed"), bracketed: true };
     vec![
         ("hello_ack", ServerMessage::HelloAck(Ok(()))),
@@ -134,7 +138,7 @@ pub fn sample_messages() -> Vec<(&'static str, ServerMessage)> {
         ("response-refused", response(Err(Refusal::new(Reason::BadPath, "not absolute")))),
         ("response-kept", response(Ok(Reply::Kept { turn_id: "s:7".to_owned() }))),
         ("response-captured", response(Ok(Reply::Captured { turn_id: "s:7".to_owned(), size: 70_000 }))),
-        ("response-stored", response(Ok(Reply::Stored(stored)))),
+        ("response-stored", response(Ok(Reply::Stored(STORED)))),
         ("response-sessions", response(Ok(Reply::Sessions(vec![session, SessionInfo::default()])))),
         ("response-turns", response(Ok(Reply::Turns(vec![info])))),
         ("response-turn", response(Ok(Reply::Turn(Box::new(turn))))),
