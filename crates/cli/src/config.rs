@@ -124,9 +124,13 @@ pub(crate) struct Config {
 /// The environment as a function, so that tests can give their own.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// Reads the process's environment; a variable that is empty or not UTF-8 counts as absent.
+/// Reads the process's environment; a variable that is empty or not UTF-8 counts as absent. A home that is
+/// not named is the one that the system knows for the user.
 pub(crate) fn process_environment(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
+    let named = std::env::var(name).ok();
+    let known = || std::env::home_dir()?.into_os_string().into_string().ok();
+    let value = named.or_else(|| if name == "HOME" { known() } else { None });
+    value.filter(|value| !value.is_empty())
 }
 
 impl Config {

@@ -1,8 +1,10 @@
 //! The wrapper and the broker: turns arrive, pastes arrive, and either may go away and come back.
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 use turnkeep_client::broker::{Connection, socket_path};
@@ -10,7 +12,7 @@ use turnkeep_server::broker::{BrokerConfig, Outlets, RunningBroker, start};
 use turnkeep_types::broker::{AgentState, FoundTurn, GetTurn, Paste, Role, SessionInfo};
 use turnkeep_types::{ManualClock, Timestamp};
 
-use crate::terminal::Terminal;
+use crate::terminal::{TURNKEEP, Terminal};
 
 const BASH: [&str; 5] = ["--", "bash", "--norc", "--noprofile", "-i"];
 
@@ -64,12 +66,12 @@ pub(crate) fn session(
     found.unwrap()
 }
 
-fn is_ready(session: &SessionInfo) -> bool {
+pub(crate) fn is_ready(session: &SessionInfo) -> bool {
     session.state == Some(AgentState::Ready)
 }
 
 /// Runs a command in the wrapped shell, which makes the turn of this number.
-fn ask(terminal: &mut Terminal, client: &mut Connection, name: &str, number: u32) -> SessionInfo {
+pub(crate) fn ask(terminal: &mut Terminal, client: &mut Connection, name: &str, number: u32) -> SessionInfo {
     terminal.type_bytes(format!("echo a$((40+{number}))z\r").as_bytes());
     terminal.until(&format!("a{}z", 40 + number));
     session(client, terminal, name, |session| is_ready(session) && session.turns == number)
@@ -109,7 +111,9 @@ fn turns_reach_the_broker_and_pastes_reach_the_program() {
 fn a_broker_that_comes_late_or_comes_back_gets_every_turn() {
     let dir = tempfile::tempdir().unwrap();
     let mut terminal = wrap(dir.path(), "late", &[]);
-    terminal.person_thinks();
+    let broker = Broker::start(dir.path());
+    session(&mut client(dir.path()), &mut terminal, "late", is_ready);
+    broker.stop();
     terminal.type_bytes(b"echo a$((40+1))z\r");
     terminal.until("a41z");
     let broker = Broker::start(dir.path());
@@ -170,12 +174,11 @@ fn a_paste_is_framed_only_when_that_is_wanted() {
 #[test]
 fn kept_turns_are_in_the_store() {
     let dir = tempfile::tempdir().unwrap();
+    let broker = Broker::start(dir.path());
+    let mut client = client(dir.path());
     let mut terminal = wrap(dir.path(), "kept", &["--keep"]);
-    terminal.person_thinks();
-    terminal.type_bytes(b"echo a$((40+1))z\r");
-    terminal.until("a41z");
-    terminal.until("$ ");
-    terminal.person_thinks();
+    session(&mut client, &mut terminal, "kept", is_ready);
+    ask(&mut terminal, &mut client, "kept", 1);
     terminal.type_bytes(b"exit\r");
     let (said, status) = terminal.finish();
     assert!(status.success(), "{status}: {}", said.escape_ascii());
@@ -185,6 +188,7 @@ fn kept_turns_are_in_the_store() {
         .env_remove("XDG_DATA_HOME")
         .output()
         .unwrap();
+    broker.stop();
     let shown = String::from_utf8_lossy(&log.stdout);
     assert!(
         shown.contains("a41z"),
@@ -192,4 +196,54 @@ fn kept_turns_are_in_the_store() {
         String::from_utf8_lossy(&log.stderr),
         said.escape_ascii()
     );
+}
+
+/// A server on a store, killed when it is dropped.
+struct Server(Child, #[expect(dead_code, reason = "held open")] BufReader<ChildStdout>);
+
+impl Server {
+    /// Starts one on free ports, and waits until it listens.
+    fn start(data: &str) -> Self {
+        let mut command = Command::new(TURNKEEP);
+        command.args(["up", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--json", "--data", data]);
+        command.env_remove("XDG_RUNTIME_DIR");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        stdout.read_line(&mut String::new()).unwrap();
+        Self(child, stdout)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+#[test]
+fn a_turn_that_the_broker_lists_is_in_the_store_whatever_becomes_of_the_wrapper() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let data = data.to_str().unwrap();
+    let _server = Server::start(data);
+    let broker = Broker::start(dir.path());
+    let mut client = client(dir.path());
+    for name in ["one", "two", "three"] {
+        let mut terminal = wrap(dir.path(), name, &["--keep", "--data", data]);
+        let id = session(&mut client, &mut terminal, name, is_ready).session;
+        terminal.type_bytes(format!("echo said-$(echo {name})\r").as_bytes());
+        let deadline = Instant::now() + Duration::from_mins(1);
+        while client.turns(&id, None).unwrap().is_empty() {
+            assert!(Instant::now() < deadline, "no turn was listed");
+        }
+        terminal.signal(rustix::process::Signal::KILL);
+        terminal.finish();
+        let log = |context: &str| Command::new(TURNKEEP).args(["log", context, "--data", data]).output();
+        let found = ["1", "2", "3"].map(|context| log(context).unwrap().stdout).concat();
+        let found = String::from_utf8_lossy(&found);
+        assert!(found.contains(&format!("said-{name}")), "{name}: {found}");
+    }
+    broker.stop();
 }

@@ -17,6 +17,9 @@ use turn::{Side, Turn, blank_above, past, trimmed};
 /// How near to the right edge a row reaches it.
 const RIGHT_MARGIN: usize = 3;
 
+/// Rows of former turns that stay when a turn is handed over: a window that grows shows some of them again.
+const FORMER_ROWS_KEPT: usize = 1000;
+
 /// What the assistant said in a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gathered {
@@ -156,6 +159,7 @@ impl Gatherer {
             turn.missed = false;
             turn.before = None;
             turn.past = past(turn.side.rows.get(..until).unwrap_or_default());
+            turn.side.forget(until.min(turn.side.top).saturating_sub(FORMER_ROWS_KEPT));
             Gathered { text, incomplete }
         });
         self.turn = Some(turn);
@@ -308,8 +312,32 @@ struct Shown {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Look, Mark};
     use super::*;
     use std::cell::Cell;
+
+    #[test]
+    fn a_long_chain_of_turns_that_are_handed_over_holds_the_rows_of_the_last_ones() {
+        let mark = |row: &str| Mark { row: row.to_owned(), indent: 2, look: Look::default() };
+        let rules =
+            TextRules { user: vec![mark("^> ")], message: vec![mark("^\\* ")], ..TextRules::default() };
+        let mut screen = Screen::new(Size { cols: 20, rows: 4 });
+        let mut gatherer = Gatherer::new(&rules).unwrap();
+        gatherer.begin(&screen);
+        screen.feed(b"> 0\r\n", |screen| gatherer.frame(screen));
+        for turn in 0..40 {
+            let said: Vec<String> = (0..100).map(|line| format!("{turn} {line}")).collect();
+            let page = format!("* {}\r\n> {}\r\n", said.join("\r\n  "), turn + 1);
+            screen.feed(page.as_bytes(), |screen| gatherer.frame(screen));
+            gatherer.frame(&screen);
+            let handed = Gathered { text: said.join("\n"), incomplete: false };
+            assert_eq!(gatherer.hand_over(Ending::Complete), Some(handed), "turn {turn}");
+            let side = &gatherer.turn.as_ref().unwrap().side;
+            assert!(side.rows.len() < FORMER_ROWS_KEPT + 200, "{} rows after turn {turn}", side.rows.len());
+            let bytes: usize = side.rows.iter().map(|row| row.text.len()).sum();
+            assert_eq!(side.bytes, bytes);
+        }
+    }
 
     #[test]
     fn what_was_said_is_read_once_however_many_frames_share_nothing() {

@@ -273,6 +273,16 @@ impl Side {
         self.gaps.retain(|at| *at < len);
     }
 
+    /// Forgets rows at the beginning that belong to former turns.
+    pub(super) fn forget(&mut self, rows: usize) {
+        let rows = rows.min(self.rows.len());
+        self.bytes -= self.rows.drain(..rows).map(|row| row.text.len()).sum::<usize>();
+        self.gaps = self.gaps.iter().filter_map(|at| at.checked_sub(rows)).collect();
+        self.start = self.start.map(|at| at.saturating_sub(rows));
+        self.asked = self.asked.saturating_sub(rows);
+        self.top = self.top.saturating_sub(rows);
+    }
+
     pub(super) fn append(&mut self, rows: Vec<Row>, room: usize) -> bool {
         for row in rows {
             if self.held_bytes() > room {
