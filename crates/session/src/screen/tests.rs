@@ -595,6 +595,14 @@ fn a_column_beside_the_transcript_and_a_scroll_bar_are_no_text() {
 }
 
 #[test]
+fn rows_that_were_filled_with_blanks_for_a_wider_window_are_no_wrapped_line() {
+    let filled = format!("one{}\r\x1b[2;1Htwo", " ".repeat(usize::from(SIZE.cols) + 4));
+    assert_eq!(gathered(&TextRules::default(), &[&filled]).text, "one\ntwo");
+    let long = "x".repeat(usize::from(SIZE.cols) - 1) + " y";
+    assert_eq!(gathered(&TextRules::default(), &[&long]).text.lines().count(), 1);
+}
+
+#[test]
 fn a_list_that_moves_to_the_right_and_a_bullet_that_blinks_are_the_same_rows() {
     let frames = ["8. a\r\n9. b\r\n● c", " 8. a\r\n 9. b\r\n  c\r\n10. d"];
     let found = gathered(&TextRules::default(), &frames);
