@@ -48,6 +48,8 @@ fn the_blank_half_of_an_emoji_is_no_blank_where_cells_are_painted_by_place() {
     let alternate = format!("\x1b[?1049h\x1b[H{painted}");
     assert_eq!(shown(&screen_after(alternate.as_bytes())), ["⚠\u{fe0f}, x"]);
     assert_eq!(shown(&screen_after("⚠\u{fe0f} x".as_bytes())), ["⚠\u{fe0f} x"]);
+    let over_blanks = "\x1b[?1049h\x1b[H          \x1b[1;1H⚠\u{fe0f}\x1b[1;4Hx";
+    assert_eq!(shown(&screen_after(over_blanks.as_bytes())), ["⚠\u{fe0f} x"]);
 }
 
 #[test]

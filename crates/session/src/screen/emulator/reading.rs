@@ -71,17 +71,17 @@ impl Screen {
         }
         if cell.has_contents() && cell.contents() != " " {
             text.extend(cell.contents().chars().map(|c| self.intake.original(c)));
-        } else if !(self.alternate() && self.is_second_half(row, col, text)) {
+        } else if !(self.alternate() && self.is_second_half(row, col)) {
             text.push(' ');
         }
     }
 
     /// Whether a blank cell is the second half of the emoji before it. Programs that paint cells by
     /// their place leave it blank because terminals differ in the width of U+FE0F.
-    fn is_second_half(&self, row: u16, col: u16, text: &str) -> bool {
+    fn is_second_half(&self, row: u16, col: u16) -> bool {
         let before = col.checked_sub(1).and_then(|col| self.parser.screen().cell(row, col));
-        before.is_some_and(|cell| cell.has_contents() && !cell.is_wide_continuation())
-            && text.ends_with(EMOJI_FORM)
+        let last = before.and_then(|cell| cell.contents().chars().last());
+        last.is_some_and(|last| self.intake.original(last) == EMOJI_FORM)
     }
 }
 
