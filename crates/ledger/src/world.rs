@@ -9,8 +9,9 @@ use std::sync::Arc;
 use crate::audience::{Audience, Classes, Viewer};
 use crate::config::{Config, People};
 use crate::entry::{AuthorClass, Entry};
+use crate::epoch::Carried;
 use crate::fact::{
-    BundleCommit, ClockState, Epoch, Fact, Fork, ItemKind, Note, Outcome, PocketItem, Scene, Token,
+    AuditLine, BundleCommit, ClockState, Epoch, Fact, Fork, ItemKind, Note, Outcome, PocketItem, Scene, Token,
 };
 use crate::ids::{BundleId, EntryId, ItemId, Name, TokenId};
 use crate::search::{ClassId, Document, Index, date_words};
@@ -62,6 +63,16 @@ pub struct World {
     scenes: Vec<Scene>,
     notes: Vec<Note>,
     epoch: Option<Epoch>,
+    rehydrations: Rehydrations,
+}
+
+/// How often the attached writer began anew because it was full, and what the last time took along.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Rehydrations {
+    /// How often.
+    pub count: u64,
+    /// The last time.
+    pub last: Option<Carried>,
 }
 
 impl World {
@@ -89,6 +100,7 @@ impl World {
             scenes: Vec::new(),
             notes: Vec::new(),
             epoch: None,
+            rehydrations: Rehydrations::default(),
         }
     }
 
@@ -110,7 +122,7 @@ impl World {
             Fact::Person(person) => self.people.add(person),
             Fact::Token(token) => self.give(token),
             Fact::Revoked(token) => drop(self.tokens.remove(&token)),
-            Fact::Line(_) => {}
+            Fact::Line(line) => self.note(&line),
             Fact::Scene(scene) => self.scenes.push(scene),
             Fact::Note(note) => self.notes.push(note),
             Fact::Epoch(epoch) => self.epoch = Some(*epoch),
@@ -175,6 +187,13 @@ impl World {
         self.tokens.insert(token.id, token);
     }
 
+    /// Of all lines of audit only those about rehydrations are shown with the world.
+    fn note(&mut self, line: &AuditLine) {
+        if let Some(carried) = Carried::read(line) {
+            self.rehydrations = Rehydrations { count: self.rehydrations.count + 1, last: Some(carried) };
+        }
+    }
+
     fn remember(&mut self, outcome: Outcome) {
         if !outcome.leaves_reality_alone() {
             self.clock = outcome.clock.clone();
@@ -230,6 +249,11 @@ impl World {
     /// The attached writer's present life.
     pub fn epoch(&self) -> Option<&Epoch> {
         self.epoch.as_ref()
+    }
+
+    /// How often the attached writer began anew because it was full: for the owner.
+    pub fn rehydrations(&self) -> Rehydrations {
+        self.rehydrations
     }
 
     /// What an author is called, as it is fixed in an entry.

@@ -23,6 +23,7 @@ use turnkeep_types::{Clock, ContextId, Timestamp, TurnId};
 
 use super::error::LedgerError;
 use super::news::{News, Teller};
+use super::rehydrations::Rehydrations;
 use super::room::Room;
 use crate::handle::StoreHandle;
 
@@ -39,6 +40,7 @@ pub(super) struct Keeper {
     ids: Mutex<Ids>,
     contexts: RwLock<HashMap<ContextId, Name>>,
     pub(super) teller: Teller,
+    pub(super) rehydrations: Rehydrations,
 }
 
 impl Keeper {
@@ -103,6 +105,7 @@ impl Worlds {
             ids,
             contexts: RwLock::default(),
             teller: Teller::default(),
+            rehydrations: Rehydrations::default(),
         };
         let mut worlds = Self {
             rooms: RwLock::default(),
@@ -192,6 +195,11 @@ impl Worlds {
     /// Word of every world that changes from now on.
     pub(crate) fn news(&self) -> News {
         self.keeper.teller.listen()
+    }
+
+    /// What rehydrations took along since the start.
+    pub(crate) fn rehydrations(&self) -> &Rehydrations {
+        &self.keeper.rehydrations
     }
 
     /// The server's clock.

@@ -18,7 +18,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::{Mutex, MutexGuard, Semaphore, SemaphorePermit};
 use turnkeep_ledger::config::Writer;
 use turnkeep_ledger::envelope::Envelope;
-use turnkeep_ledger::epoch::{Beginning, Due, Life, Why};
+use turnkeep_ledger::epoch::{Beginning, Carried, Due, Life, Why};
 use turnkeep_ledger::fact::{AuditLine, Fact};
 use turnkeep_ledger::ids::Name;
 use turnkeep_ledger::json;
@@ -239,11 +239,14 @@ impl Room {
     /// Pack, anchor and epoch are one append; if it fails, the beat fails like any storage fault.
     async fn record_epoch(&self, envelope: &Envelope, beginning: &Beginning) -> Result<(), LedgerError> {
         let mut facts = vec![Fact::Epoch(Box::new(beginning.epoch.clone()))];
-        if beginning.why == Why::Full {
-            let details = json!({ "epoch": beginning.epoch.number, "dropped_entries": beginning.dropped });
-            facts.push(self.line(envelope, "rehydration", &details));
+        if let Some(carried) = beginning.carried {
+            facts.push(self.line(envelope, Carried::LINE, &carried.to_json(beginning.epoch.number)));
         }
-        self.commit(&mut self.pen().await, facts).await
+        self.commit(&mut self.pen().await, facts).await?;
+        if let Some(carried) = beginning.carried {
+            self.keeper.rehydrations.count(carried);
+        }
+        Ok(())
     }
 
     fn line(&self, envelope: &Envelope, what: &str, details: &Value) -> Fact {

@@ -6,6 +6,7 @@ mod mcp;
 mod payments;
 mod principals;
 mod raw;
+mod rehydrations;
 mod subscribe;
 mod table;
 mod unchanged;
