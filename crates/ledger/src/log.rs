@@ -7,6 +7,7 @@
 use bytes::Bytes;
 use turnkeep_store::{
     Append, AppendPart, Appended, Command, CreateContext, Key, Labels, NewBlob, NewTurn, ReadError, Store,
+    Turn,
 };
 use turnkeep_types::{BlobHash, ContextId, TurnId};
 
@@ -98,16 +99,35 @@ impl Family {
     }
 }
 
-/// The commands that make the contexts of a world. A fork's reality begins with a turn of its origin, so each
-/// attempt makes a new one, of which the newest counts; the others have keys and are made once.
-pub fn create_contexts(world: &Name, base: Option<TurnId>) -> [Command; 3] {
+/// The turns with which the contexts of a world begin, if it is a fork: the last ones that it shares with its
+/// origin. Its audit is its own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Base {
+    /// The last turn of reality.
+    pub reality: Option<TurnId>,
+    /// The last turn of what was made from it.
+    pub derived: Option<TurnId>,
+}
+
+impl Base {
+    fn of(self, family: Family) -> Option<TurnId> {
+        match family {
+            Family::Reality => self.reality,
+            Family::Audit => None,
+            Family::Derived => self.derived,
+        }
+    }
+}
+
+/// The commands that make the contexts of a world. Those that a fork may share begin with a turn of its origin,
+/// so each attempt makes new ones, of which the newest count; the audit has a key and is made once.
+pub fn create_contexts(world: &Name, base: Base) -> [Command; 3] {
     FAMILIES.map(|family| {
         let labels = [(WORLD_LABEL, world.as_str()), (FAMILY_LABEL, family.word())];
         let labels: Labels = labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
-        let base = base.filter(|_| family == Family::Reality);
         let key = Key::new(format!("turnkeep.ledger:{world}:{}", family.word()).into());
-        let key = key.filter(|_| family != Family::Reality);
-        Command::CreateContext(CreateContext { base, labels, key })
+        let key = key.filter(|_| family == Family::Audit);
+        Command::CreateContext(CreateContext { base: base.of(family), labels, key })
     })
 }
 
@@ -200,10 +220,22 @@ impl Place {
         Ok(())
     }
 
-    /// Reads reality from its beginning.
-    pub fn reality(mut self, store: &Store, take: impl FnMut(TurnId, Fact)) -> Result<(), LoadError> {
-        let [reality, ..] = &mut self.families;
-        reality.catch_up(store, take)
+    /// Walks over the turns of a family that were taken over, from the first on.
+    pub(crate) fn walk(
+        &self,
+        store: &Store,
+        family: Family,
+        mut take: impl FnMut(&Turn) -> Result<(), LoadError>,
+    ) -> Result<(), LoadError> {
+        let Stretch { context, turns: end, .. } = *self.of(family);
+        let mut from = 0;
+        while from < end {
+            let turns = store.range(context, from, PAGE_TURNS.min((end - from) as usize))?;
+            let Some(last) = turns.last() else { return Ok(()) };
+            from = last.depth + 1;
+            turns.iter().try_for_each(&mut take)?;
+        }
+        Ok(())
     }
 
     /// Reads what was appended since, in the order audit, reality, derived; `take` gets each fact with its turn.
@@ -219,13 +251,18 @@ impl Stretch {
             let turns = store.range(self.context, self.turns, PAGE_TURNS)?;
             let Some(last) = turns.last().map(|last| (last.id, last.depth + 1)) else { return Ok(()) };
             for turn in turns {
-                let payload = store.payload(&turn)?;
-                let fact = record::decode(&turn.declared, &payload.raw()?);
-                take(turn.id, fact.map_err(|error| LoadError::Record { turn: turn.id, error })?);
+                take(turn.id, fact_of(store, &turn)?);
             }
             (self.head, self.turns) = (Some(last.0), last.1);
         }
     }
+}
+
+/// The fact that a turn holds.
+pub(crate) fn fact_of(store: &Store, turn: &Turn) -> Result<Fact, LoadError> {
+    let payload = store.payload(turn)?;
+    let fact = record::decode(&turn.declared, &payload.raw()?);
+    fact.map_err(|error| LoadError::Record { turn: turn.id, error })
 }
 
 fn turn(fact: &Fact) -> Result<NewTurn, Unrecordable> {

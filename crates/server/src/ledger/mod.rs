@@ -7,6 +7,7 @@
 mod beats;
 mod error;
 mod in_flight;
+mod making;
 mod news;
 mod rehydrations;
 mod room;

@@ -8,14 +8,15 @@ use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::{Mutex, MutexGuard, watch};
 use turnkeep_ledger::fact::Fact;
 use turnkeep_ledger::ids::{Ids, Name};
-use turnkeep_ledger::log::{self, Place};
+use turnkeep_ledger::log::{Base, Place};
 use turnkeep_ledger::record;
-use turnkeep_ledger::{Code, Fault, World};
+use turnkeep_ledger::{Fault, World};
 use turnkeep_store::{Command, Outcome, Refusal};
-use turnkeep_types::{ContextId, Timestamp, TurnId};
+use turnkeep_types::{ContextId, Timestamp};
 
 use super::error::LedgerError;
 use super::in_flight::InFlight;
+use super::making::beginning;
 use super::news::Teller;
 use super::worlds::Keeper;
 use super::writer::Seat;
@@ -103,7 +104,8 @@ impl Room {
     /// Runs in a task of its own: a caller that goes away must not keep what is durable out of the world.
     pub(super) async fn commit(&self, pen: &mut Pen<'_>, facts: Vec<Fact>) -> Result<(), LedgerError> {
         if pen.0.is_none() {
-            let place = self.found(None).await?;
+            let beginning = self.read(beginning);
+            let place = self.keeper.found(&self.name, Base::default(), &beginning).await?;
             place.contexts().into_iter().for_each(|context| self.keeper.own(context, &self.name));
             *pen.0 = Some(place);
         }
@@ -144,49 +146,6 @@ impl Room {
         Ok(())
     }
 
-    /// Makes the world's contexts and records its beginning. Repeatable after a crash in between.
-    pub(super) async fn found(&self, base: Option<TurnId>) -> Result<Place, LedgerError> {
-        self.keeper.publish().await?;
-        let [reality, audit, derived] = log::create_contexts(&self.name, base);
-        let audit = self.create(audit).await?;
-        if log::has_begun(self.keeper.store.store(), audit)? {
-            return Err(Fault::new(Code::NameTaken, "world_id", "there is a world of this name").into());
-        }
-        let derived = self.create(derived).await?;
-        let mut place = Place::new([self.create(reality).await?, audit, derived]);
-        let beginning = self.read(|world| {
-            let people = world.people.iter().cloned().map(Fact::Person);
-            let fork = world.forked.clone().map(Fact::Forked);
-            [Fact::Config(Box::new(world.config.clone()))]
-                .into_iter()
-                .chain(fork)
-                .chain(people)
-                .collect::<Vec<_>>()
-        });
-        let Some(command) = place.append(&beginning)? else { return Ok(place) };
-        match self.keeper.store.run(command).await? {
-            Outcome::Appended(appended) => place.advance(&appended),
-            other => return Err(LedgerError::Abandoned(format!("an append ended as {other:?}"))),
-        }
-        // A fork begins with its origin's past, which the caller has taken over already.
-        place.skip(self.keeper.store.store())?;
-        Ok(place)
-    }
-
-    async fn create(&self, command: Command) -> Result<ContextId, LedgerError> {
-        match self.keeper.store.run(command).await? {
-            Outcome::Created(created) => Ok(created.context),
-            other => Err(LedgerError::Abandoned(format!("a creation ended as {other:?}"))),
-        }
-    }
-
-    /// Makes the contexts of a new world, whose reality begins with `base`.
-    pub(super) async fn settle(&self, base: Option<TurnId>) -> Result<(), LedgerError> {
-        let mut pen = self.pen().await;
-        *pen.0 = Some(self.found(base).await?);
-        Ok(())
-    }
-
     /// Publishes the types of the ledger's records.
     pub(super) fn bundle() -> Command {
         let json = bytes::Bytes::from_static(record::BUNDLE.as_bytes());
@@ -196,5 +155,10 @@ impl Room {
     /// The contexts that the world has, if it has any.
     pub(crate) async fn contexts(&self) -> Option<[ContextId; 3]> {
         self.place.lock().await.as_ref().map(Place::contexts)
+    }
+
+    /// The same, and how far they were read: the world as it is between two commits.
+    pub(super) async fn place(&self) -> Option<Place> {
+        self.place.lock().await.clone()
     }
 }

@@ -3,6 +3,7 @@
 mod checkpoints;
 mod crowd;
 mod faults;
+mod forks;
 mod load;
 mod making;
 mod model;
@@ -246,7 +247,7 @@ async fn p17_a_fork_shares_the_past_and_goes_its_own_way() {
         write(&room, "PLANNER", "r-2", &["CODER"], "two").await.unwrap();
         say(&room, "r-3", "three").await.unwrap();
         let fork =
-            house.worlds.fork(&room, Name::new("other").unwrap(), Some(&Point::Entries(2))).await.unwrap();
+            house.worlds.fork(&room, Name::new("other").unwrap(), Some(Point::Entries(2))).await.unwrap();
         assert_eq!(all(&fork), ["one", "two"]);
         assert_eq!(say(&fork, "r-1", "one").await.unwrap().body, body, "a request before the fork replays");
         say(&fork, "r-3", "another three").await.unwrap();

@@ -1,4 +1,4 @@
-//! All worlds: found in the store at start, made and forked while it runs.
+//! All worlds: found in the store at start, and those that were made since.
 //!
 //! A world that cannot be read is kept by its name with the reason: its routes say so, its name stays
 //! taken, and the others work. The search index of a world with many entries is kept in a checkpoint,
@@ -10,16 +10,14 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use turnkeep_ledger::as_of::Point;
 use turnkeep_ledger::checkpoint::{self, Checkpoint};
-use turnkeep_ledger::config::{Person, Profile};
-use turnkeep_ledger::fact::{Fact, Fork};
+use turnkeep_ledger::config::Profile;
 use turnkeep_ledger::ids::{Ids, Name, TokenId};
 use turnkeep_ledger::log::{self, LoadError, Place};
 use turnkeep_ledger::time::WorldTime;
-use turnkeep_ledger::{Code, Config, Fault, Principal, World};
+use turnkeep_ledger::{Config, Principal, World};
 use turnkeep_store::Store;
-use turnkeep_types::{Clock, ContextId, Timestamp, TurnId};
+use turnkeep_types::{Clock, ContextId, Timestamp};
 
 use super::error::LedgerError;
 use super::news::{News, Teller};
@@ -50,6 +48,14 @@ impl Keeper {
         work: impl Future<Output = T> + Send + 'static,
     ) -> Result<T, LedgerError> {
         self.tasks.spawn(work).await.map_err(|error| LedgerError::Abandoned(error.to_string()))
+    }
+
+    /// Runs work that takes long on a thread of its own.
+    pub(super) async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, LedgerError> {
+        self.tasks.spawn_blocking(work).await.map_err(|error| LedgerError::Abandoned(error.to_string()))
     }
 
     /// Publishes the types of records, once.
@@ -83,8 +89,8 @@ pub(crate) struct Worlds {
     /// How many entries the checkpoint of a world has.
     kept: Mutex<BTreeMap<Name, u32>>,
     /// One world is made at a time.
-    making: tokio::sync::Mutex<()>,
-    keeper: Arc<Keeper>,
+    pub(super) making: tokio::sync::Mutex<()>,
+    pub(super) keeper: Arc<Keeper>,
 }
 
 impl Worlds {
@@ -163,7 +169,7 @@ impl Worlds {
         }
     }
 
-    fn add(&self, world: World, place: Option<Place>) -> Arc<Room> {
+    pub(super) fn add(&self, world: World, place: Option<Place>) -> Arc<Room> {
         let contexts = place.as_ref().map(Place::contexts);
         let room = Room::new(world, place, Arc::clone(&self.keeper));
         for context in contexts.into_iter().flatten() {
@@ -233,66 +239,6 @@ impl Worlds {
         });
         found.map(|(principal, id)| (room, principal, id))
     }
-
-    /// Makes a world.
-    pub(crate) async fn create(
-        self: &Arc<Self>,
-        config: Config,
-        persons: Vec<Person>,
-    ) -> Result<Arc<Room>, LedgerError> {
-        let mut world = World::new(config);
-        for person in persons {
-            world.apply(Fact::Person(person));
-        }
-        self.make(world, None).await
-    }
-
-    /// Makes a world that shares the past of another, up to the last beat that a point covers.
-    pub(crate) async fn fork(
-        self: &Arc<Self>,
-        origin: &Room,
-        world: Name,
-        point: Option<&Point>,
-    ) -> Result<Arc<Room>, LedgerError> {
-        let contexts = origin.contexts().await;
-        let contexts = contexts.ok_or_else(|| Fault::new(Code::NotFound, "at", "nothing was written yet"))?;
-        let (base, past) = shared_past(&self.keeper, contexts, point)?;
-        let mut fork = origin.read(|origin| {
-            let mut config = origin.config.clone();
-            config.world = world;
-            let mut fork = World::new(config);
-            origin.people.iter().cloned().for_each(|person| fork.apply(Fact::Person(person)));
-            fork
-        });
-        for fact in past {
-            fork.apply(fact);
-        }
-        fork.apply(Fact::Forked(Fork { from: origin.name().clone(), position: fork.position() }));
-        self.make(fork, base).await
-    }
-
-    /// Makes a world even if whoever asked for it goes away.
-    async fn make(self: &Arc<Self>, world: World, base: Option<TurnId>) -> Result<Arc<Room>, LedgerError> {
-        let worlds = Arc::clone(self);
-        self.keeper.finish(async move { worlds.make_to_the_end(world, base).await }).await?
-    }
-
-    async fn make_to_the_end(&self, world: World, base: Option<TurnId>) -> Result<Arc<Room>, LedgerError> {
-        let _one = self.making.lock().await;
-        let name = world.config.world.clone();
-        if !matches!(self.find(name.as_str()), Ok(None)) {
-            return Err(Fault::new(Code::NameTaken, "world_id", "there is a world of this name").into());
-        }
-        let room = Room::new(world, None, Arc::clone(&self.keeper));
-        room.settle(base).await?;
-        let contexts = room.contexts().await;
-        for context in contexts.into_iter().flatten() {
-            self.keeper.own(context, &name);
-        }
-        self.rooms.write().unwrap_or_else(PoisonError::into_inner).insert(name, Arc::clone(&room));
-        self.keeper.teller.tell_of(room.name());
-        Ok(room)
-    }
 }
 
 impl Keeper {
@@ -336,31 +282,6 @@ fn write_checkpoint(store: &Store, world: &Name, bytes: &[u8]) -> std::io::Resul
     file.write_at(0, bytes)?;
     file.sync()?;
     store.storage().rename(&beside, &name)
-}
-
-/// The facts of a world's reality up to the last beat that a point covers, and the turn of that beat.
-fn shared_past(
-    keeper: &Keeper,
-    contexts: [ContextId; 3],
-    point: Option<&Point>,
-) -> Result<(Option<TurnId>, Vec<Fact>), LedgerError> {
-    let mut facts = Vec::new();
-    let mut kept = (None, 0);
-    let mut shared = 0;
-    Place::new(contexts).reality(keeper.store.store(), |turn, fact| {
-        let covered = match &fact {
-            Fact::Outcome(outcome) if point.is_none_or(|point| point.covers(shared, outcome)) => {
-                Some(outcome.position)
-            }
-            _ => None,
-        };
-        facts.push(fact);
-        if let Some(position) = covered {
-            (kept, shared) = ((Some(turn), facts.len()), position);
-        }
-    })?;
-    facts.truncate(kept.1);
-    Ok((kept.0, facts))
 }
 
 /// What a person's token begins with.

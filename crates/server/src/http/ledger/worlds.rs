@@ -126,7 +126,7 @@ pub(crate) async fn fork(
     let at = root.optional("at")?.map(|node| node.text()).transpose()?;
     let point = |at| seat.room.read(|world| Point::read(world, &Viewer::operator(), at, "at"));
     let at = at.map(point).transpose()?;
-    let room = shared.worlds.fork(&seat.room, name, at.as_ref()).await?;
+    let room = shared.worlds.fork(&seat.room, name, at).await?;
     Ok((StatusCode::CREATED, Json(shape(&room))))
 }
 
