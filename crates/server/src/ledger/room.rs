@@ -1,7 +1,8 @@
 //! One world: its state for readers, and the one place from which it is written.
 //!
 //! Readers hold a read lock for as long as an answer takes; the writer takes the write lock only to take
-//! facts over that are durable. The world `default` has no contexts until it is first written to.
+//! facts over that are durable. It waits for long readers before it asks for that lock, so that nobody who looks
+//! shortly, on the runtime's own thread, ever stands behind it. The world `default` has no contexts until it is first written to.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -25,6 +26,8 @@ use super::writer::Seat;
 pub(crate) struct Room {
     name: Name,
     world: RwLock<World>,
+    /// Held by those who read for long, and by whoever takes facts over.
+    studies: tokio::sync::RwLock<()>,
     place: Mutex<Option<Place>>,
     changed: watch::Sender<u32>,
     pub(super) flights: Arc<InFlight>,
@@ -42,6 +45,7 @@ impl Room {
         Arc::new(Self {
             name: world.config.world.clone(),
             world: RwLock::new(world),
+            studies: tokio::sync::RwLock::default(),
             place: Mutex::new(place),
             changed,
             flights: Arc::default(),
@@ -55,9 +59,16 @@ impl Room {
         &self.name
     }
 
-    /// Reads the world; the writer waits meanwhile, so keep it short.
+    /// Reads the world shortly: it may be on the thread that serves everybody.
     pub(crate) fn read<T>(&self, look: impl FnOnce(&World) -> T) -> T {
         look(&self.world.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Reads the world for as long as it takes, on a thread that may wait. Commits of this world wait for it, and
+    /// nothing else does.
+    pub(crate) fn study<T>(&self, look: impl FnOnce(&World) -> T) -> T {
+        let _reading = self.studies.blocking_read();
+        self.read(look)
     }
 
     /// Word of every commit: how many entries there are.
@@ -101,7 +112,7 @@ impl Room {
 
     /// Makes facts durable in one append and takes them over. On any error nothing was written.
     ///
-    /// Runs in a task of its own: a caller that goes away must not keep what is durable out of the world.
+    /// Callers run it in a task of its own: one that goes away must not keep what is durable out of the world.
     pub(super) async fn commit(&self, pen: &mut Pen<'_>, facts: Vec<Fact>) -> Result<(), LedgerError> {
         if pen.0.is_none() {
             let beginning = self.read(beginning);
@@ -115,17 +126,18 @@ impl Room {
             Ok(Outcome::Appended(appended)) => place.advance(&appended),
             Ok(other) => return Err(LedgerError::Abandoned(format!("an append ended as {other:?}"))),
             Err(Refusal::HeadMoved { context, expected, actual }) => {
-                self.catch_up(place)?;
+                self.catch_up(place).await?;
                 return Err(Refusal::HeadMoved { context, expected, actual }.into());
             }
             Err(refusal) => return Err(refusal.into()),
         }
-        self.take_over(facts);
+        self.take_over(facts).await;
         Ok(())
     }
 
-    fn take_over(&self, facts: Vec<Fact>) {
+    async fn take_over(&self, facts: Vec<Fact>) {
         let is_news = Teller::is_news(&facts);
+        let _alone = self.studies.write().await;
         let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);
         for fact in facts {
             world.apply(fact);
@@ -139,10 +151,10 @@ impl Room {
     }
 
     /// Somebody else wrote to the world's contexts: reads what is there.
-    fn catch_up(&self, place: &mut Place) -> Result<(), LedgerError> {
+    async fn catch_up(&self, place: &mut Place) -> Result<(), LedgerError> {
         let mut facts = Vec::new();
         place.catch_up(self.keeper.store.store(), |_, fact| facts.push(fact))?;
-        self.take_over(facts);
+        self.take_over(facts).await;
         Ok(())
     }
 

@@ -7,6 +7,7 @@ mod forks;
 mod load;
 mod making;
 mod model;
+mod waiting;
 mod writers;
 
 use std::sync::Arc;
