@@ -434,18 +434,33 @@ impl Process {
         }
     }
 
+    /// Sends a line. A writer that has ended reads no more, even if another process holds its pipe.
     async fn send(&mut self, mut line: String) -> Result<(), Failure> {
         line.push('\n');
         self.life.exchanged(line.len());
-        self.input.write_all(line.as_bytes()).await?;
-        Ok(self.input.flush().await?)
+        let Self { input, child, .. } = self;
+        let send = async {
+            input.write_all(line.as_bytes()).await?;
+            input.flush().await
+        };
+        tokio::select! {
+            biased;
+            sent = send => Ok(sent?),
+            _ = child.wait() => Err(Failure::Ended),
+        }
     }
 
     async fn receive(&mut self) -> Result<String, Failure> {
         let mut line = Vec::new();
-        let read = (&mut self.output).take(LINE_BYTES_MAX).read_until(b'\n', &mut line).await?;
-        self.life.exchanged(read);
-        if read as u64 == LINE_BYTES_MAX {
+        let Self { output, child, .. } = self;
+        let mut bounded = output.take(LINE_BYTES_MAX);
+        tokio::select! {
+            biased;
+            read = bounded.read_until(b'\n', &mut line) => drop(read?),
+            _ = child.wait() => last_words(self.output.get_ref(), &mut line)?,
+        }
+        self.life.exchanged(line.len());
+        if line.len() as u64 >= LINE_BYTES_MAX {
             return Err(Failure::Flood);
         }
         match line.pop() {
@@ -453,4 +468,23 @@ impl Process {
             Some(_) | None => Err(Failure::Ended),
         }
     }
+}
+
+/// What a writer that has ended said before: it is in the pipe already. Another process that holds the pipe is not
+/// waited for.
+fn last_words(output: &ChildStdout, line: &mut Vec<u8>) -> std::io::Result<()> {
+    let mut piece = [0; 4096];
+    while line.last() != Some(&b'\n') && (line.len() as u64) < LINE_BYTES_MAX {
+        match rustix::io::read(output, &mut piece) {
+            Ok(0) | Err(rustix::io::Errno::AGAIN) => return Ok(()),
+            Ok(read) => {
+                let piece = piece.get(..read).unwrap_or_default();
+                let end = piece.iter().position(|byte| *byte == b'\n').map_or(read, |end| end + 1);
+                line.extend_from_slice(piece.get(..end).unwrap_or_default());
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
 }

@@ -107,6 +107,27 @@ async fn p14_beats_of_other_worlds_go_on_while_a_world_is_read_for_long() {
 }
 
 #[tokio::test]
+async fn a_writer_that_has_ended_is_not_waited_for_though_another_process_holds_its_pipes() {
+    let hold = "exec 4<&0; sleep 1000 <&4 &";
+    let answered = format!("read -r line; r=r-1; {hold} {PROPOSE}; exit 0");
+    let whole = format!("read -r line; r=r-1; {hold} {PROPOSE}");
+    for (name, script, words, answer) in [
+        ("says nothing", format!("read -r line; {hold} exit 3"), "I knock.", false),
+        ("reads nothing", format!("{hold} exit 3"), &*"x ".repeat(1 << 19), false),
+        ("breaks off", format!("read -r line; {hold} printf no_write; exit 0"), "I knock.", false),
+        ("answers first", answered, "I knock.", true),
+        ("answers last", whole, "I knock.", true),
+    ] {
+        let house = House::open(MemoryStorage::new());
+        let room = attached(&house, &script, json!({ "writer_seconds": 3600 })).await;
+        let said = timeout(PATIENCE, say(&room, "r-1", words)).await;
+        said.unwrap_or_else(|_| panic!("{name}: the beat waited")).unwrap();
+        let failed = lines(&house, room.contexts().await.unwrap(), "writer-failed").len();
+        assert_eq!((all(&room).len(), failed), if answer { (2, 0) } else { (1, 1) }, "{name}");
+    }
+}
+
+#[tokio::test]
 async fn a_large_beat_is_answered_like_a_small_one() {
     let house = House::open(MemoryStorage::new());
     let room = attached(&house, &answering(PROPOSE), json!({})).await;
