@@ -3,8 +3,10 @@
 //! [`World::apply`] is the only mutator, live and in replay; it cannot fail and reads nothing but the fact.
 //! Everything here can be rebuilt from the log. Reading goes through a [`View`].
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+
+use turnkeep_types::Timestamp;
 
 use crate::audience::{Audience, Classes, Viewer};
 use crate::config::{Config, People};
@@ -56,12 +58,14 @@ pub struct World {
     entry_numbers: HashMap<EntryId, u32>,
     bundles: HashMap<BundleId, Bundle>,
     items: Vec<Pocketed>,
+    /// The numbers of those items that may still be shown to somebody.
+    open_items: BTreeSet<usize>,
     item_numbers: HashMap<ItemId, u32>,
     outcomes: HashMap<Arc<str>, Arc<Outcome>>,
     tokens: HashMap<TokenId, Token>,
     secrets: HashMap<[u8; 32], TokenId>,
     scenes: Vec<Scene>,
-    notes: Vec<Note>,
+    notes: HashMap<Name, Vec<Note>>,
     epoch: Option<Epoch>,
     rehydrations: Rehydrations,
 }
@@ -93,12 +97,13 @@ impl World {
             entry_numbers: HashMap::new(),
             bundles: HashMap::new(),
             items: Vec::new(),
+            open_items: BTreeSet::new(),
             item_numbers: HashMap::new(),
             outcomes: HashMap::new(),
             tokens: HashMap::new(),
             secrets: HashMap::new(),
             scenes: Vec::new(),
-            notes: Vec::new(),
+            notes: HashMap::new(),
             epoch: None,
             rehydrations: Rehydrations::default(),
         }
@@ -124,7 +129,7 @@ impl World {
             Fact::Revoked(token) => drop(self.tokens.remove(&token)),
             Fact::Line(line) => self.note(&line),
             Fact::Scene(scene) => self.scenes.push(scene),
-            Fact::Note(note) => self.notes.push(note),
+            Fact::Note(note) => self.notes.entry(note.person.clone()).or_default().push(note),
             Fact::Epoch(epoch) => self.epoch = Some(*epoch),
         }
     }
@@ -156,6 +161,9 @@ impl World {
         let only_ends = item.kind == ItemKind::Calendar && item.title.is_none() && replaced_for_all;
         let over = if only_ends { entry } else { u32::MAX };
         self.item_numbers.insert(item.id, u32::try_from(self.items.len()).unwrap_or(u32::MAX));
+        if over == u32::MAX {
+            self.open_items.insert(self.items.len());
+        }
         self.items.push(Pocketed { item, entry, over });
     }
 
@@ -173,6 +181,7 @@ impl World {
         let for_all = before == after || is_public;
         if let Some(row) = self.items.get_mut(old).filter(|_| for_all && is_last) {
             row.over = by;
+            self.open_items.remove(&old);
         }
         for_all && is_last
     }
@@ -246,6 +255,26 @@ impl World {
         self.tokens.get(self.secrets.get(secret)?)
     }
 
+    /// The token whose secret has this hash, if it counts at this time.
+    pub fn token_at(&self, secret: &[u8; 32], now: Timestamp) -> Option<&Token> {
+        self.token_of_secret(secret).filter(|token| token.expires_at.is_none_or(|end| now < end))
+    }
+
+    /// Somebody whose name is this one in another spelling, as far as the owner knows without the audit: who has a
+    /// token, or wrote or was written to in what the operator may see.
+    pub fn spelt_otherwise(&self, id: &Name) -> Option<Name> {
+        let operator = self.view(Viewer::operator());
+        let holders = self.tokens.values().map(|token| &token.person);
+        let authors = self.authored.iter().filter(|(_, written)| written.iter().any(|n| operator.sees(*n)));
+        let audiences =
+            operator.classes().iter().filter_map(|class| match self.classes.audience(*class)? {
+                Audience::Public => None,
+                Audience::Readers(readers) => Some(readers.iter()),
+            });
+        let mut used = holders.chain(authors.map(|(author, _)| author)).chain(audiences.flatten());
+        used.find(|used| *used != id && used.as_str().eq_ignore_ascii_case(id.as_str())).cloned()
+    }
+
     /// The attached writer's present life.
     pub fn epoch(&self) -> Option<&Epoch> {
         self.epoch.as_ref()
@@ -295,9 +324,13 @@ impl World {
 
     /// The pocket items that may be shown to somebody in a world with so many entries, or that keep others
     /// from being shown. Their entries ascend.
-    pub(crate) fn items(&self, at: u32) -> impl Iterator<Item = &Pocketed> {
+    pub(crate) fn items(&self, at: u32) -> Box<dyn Iterator<Item = &Pocketed> + '_> {
+        // What is over is so by an entry that is there: it is looked at only for the past.
+        if at >= self.position() {
+            return Box::new(self.open_items.iter().filter_map(|&number| self.items.get(number)));
+        }
         let before = self.items.partition_point(|row| row.entry < at);
-        self.items.get(..before).unwrap_or_default().iter().filter(move |row| row.over >= at)
+        Box::new(self.items.get(..before).unwrap_or_default().iter().filter(move |row| row.over >= at))
     }
 
     /// All pocket items from this entry on.
@@ -313,7 +346,8 @@ impl World {
         &self.scenes
     }
 
-    pub(crate) fn notes(&self) -> &[Note] {
-        &self.notes
+    /// What was noted about a person, the newest last, whoever may know of it.
+    pub(crate) fn notes_on(&self, person: &str) -> &[Note] {
+        self.notes.get(person).map_or(&[], Vec::as_slice)
     }
 }
