@@ -22,7 +22,7 @@ pub(crate) struct NewArgs {
     world: String,
     /// narrative: time moves by a second a beat, whoever is named is a person; workspace: time is the
     /// clock's, only those who were added are
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_enum, ignore_case = true, default_value_t)]
     profile: Profile,
     /// Somebody who may write and be written to; may be repeated
     #[arg(long = "person", value_name = "PERSON")]
