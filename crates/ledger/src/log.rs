@@ -33,6 +33,14 @@ pub enum LoadError {
     /// The store cannot give what it holds.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// A turn whose bytes the store cannot give.
+    #[error("turn {turn}: {error}")]
+    Turn {
+        /// The turn.
+        turn: TurnId,
+        /// What is wrong.
+        error: ReadError,
+    },
     /// A turn that is no record.
     #[error("turn {turn}: {error}")]
     Record {
@@ -44,6 +52,18 @@ pub enum LoadError {
     /// A world without a beginning.
     #[error("the world {0} has no configuration")]
     NoConfiguration(Name),
+}
+
+impl LoadError {
+    /// The turn that is damaged, where it is one.
+    pub fn turn(&self) -> Option<TurnId> {
+        match self {
+            Self::Turn { turn, .. } | Self::Record { turn, .. } | Self::Read(ReadError::LostTurn(turn)) => {
+                Some(*turn)
+            }
+            Self::Read(_) | Self::NoConfiguration(_) => None,
+        }
+    }
 }
 
 /// A fact that cannot be recorded.
@@ -260,9 +280,10 @@ impl Stretch {
 
 /// The fact that a turn holds.
 pub(crate) fn fact_of(store: &Store, turn: &Turn) -> Result<Fact, LoadError> {
-    let payload = store.payload(turn)?;
-    let fact = record::decode(&turn.declared, &payload.raw()?);
-    fact.map_err(|error| LoadError::Record { turn: turn.id, error })
+    let unread = |error| LoadError::Turn { turn: turn.id, error };
+    let payload = store.payload(turn).map_err(unread)?;
+    let raw = payload.raw().map_err(unread)?;
+    record::decode(&turn.declared, &raw).map_err(|error| LoadError::Record { turn: turn.id, error })
 }
 
 fn turn(fact: &Fact) -> Result<NewTurn, Unrecordable> {
@@ -273,6 +294,18 @@ fn turn(fact: &Fact) -> Result<NewTurn, Unrecordable> {
     let payload = NewBlob::from_raw(Bytes::clone(&payload), RECORD_BYTES_MAX)
         .map_err(|_| Unrecordable::TooLarge { bytes: payload.len() })?;
     Ok(NewTurn { declared, encoding: MSGPACK, payload, fs_root: None })
+}
+
+/// Reads only what a world's audit says of it: how it is set up, its people and its tokens.
+pub fn load_audit(store: &Store, contexts: [ContextId; 3]) -> Result<Option<World>, LoadError> {
+    let mut world: Option<World> = None;
+    let [_, mut audit, _] = Place::new(contexts).families;
+    audit.catch_up(store, |_, fact| match (&mut world, fact) {
+        (Some(world), fact) => world.apply(fact),
+        (none, Fact::Config(config)) => *none = Some(World::new(*config)),
+        (None, _) => {}
+    })?;
+    Ok(world)
 }
 
 /// Reads a world from the store. None if it was never completed.

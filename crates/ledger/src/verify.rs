@@ -70,10 +70,11 @@ impl Report {
     }
 }
 
-/// Checks the world in these contexts. None if there is none.
+/// Checks the world in these contexts. None if there is none. What cannot be read is a fault like any other, and
+/// the last, because what comes behind it means nothing without it.
 pub fn verify(store: &Store, contexts: [ContextId; 3]) -> Result<Option<Report>, LoadError> {
     let mut checker: Option<Checker> = None;
-    Place::new(contexts).catch_up(store, |turn, fact| {
+    let read = Place::new(contexts).catch_up(store, |turn, fact| {
         if let (None, Fact::Config(config)) = (&checker, &fact) {
             checker = Some(Checker::new(World::new((**config).clone())));
         }
@@ -81,8 +82,16 @@ pub fn verify(store: &Store, contexts: [ContextId; 3]) -> Result<Option<Report>,
             let own = store.turn(turn).is_ok_and(|turn| contexts.contains(&turn.context));
             checker.take(turn, fact, if own { Whose::Own } else { Whose::Origins });
         }
-    })?;
-    Ok(checker.map(Checker::finish))
+    });
+    match read.map_err(|error| (error.turn(), error)) {
+        Ok(()) => Ok(checker.map(Checker::finish)),
+        Err((Some(turn), error)) => {
+            let mut report = checker.map(|checker| checker.report).unwrap_or_default();
+            report.misfits.push(Misfit { turn, what: format!("it cannot be read: {error}") });
+            Ok(Some(report))
+        }
+        Err((None, error)) => Err(error),
+    }
 }
 
 /// Reads a world for a report of leaks: runs of text that their author could not have seen.

@@ -82,10 +82,18 @@ const TAIL_ENTRIES_MAX: usize = 4096;
 /// Bytes of their texts.
 const TAIL_BYTES_MAX: usize = 1 << 20;
 
+/// A world that could not be read.
+struct Unreadable {
+    error: LoadError,
+    contexts: [ContextId; 3],
+    /// What its audit says, if that could be read: whose tokens count.
+    audit: Option<World>,
+}
+
 /// All worlds of the server.
 pub(crate) struct Worlds {
     rooms: RwLock<BTreeMap<Name, Arc<Room>>>,
-    unreadable: BTreeMap<Name, LoadError>,
+    unreadable: BTreeMap<Name, Unreadable>,
     /// How many entries the checkpoint of a world has.
     kept: Mutex<BTreeMap<Name, u32>>,
     /// One world is made at a time.
@@ -126,7 +134,8 @@ impl Worlds {
                 for context in contexts {
                     worlds.keeper.own(context, &name);
                 }
-                worlds.unreadable.insert(name, error);
+                let audit = log::load_audit(worlds.keeper.store.store(), contexts).ok().flatten();
+                worlds.unreadable.insert(name, Unreadable { error, contexts, audit });
             }
         }
         if let Ok(None) = worlds.find(DEFAULT)
@@ -188,7 +197,7 @@ impl Worlds {
     /// The world of this name, if there is one; an error if it is there and cannot be read.
     pub(crate) fn find(&self, world: &str) -> Result<Option<Arc<Room>>, LedgerError> {
         match self.unreadable.get(world) {
-            Some(error) => Err(LedgerError::Unreadable(error.clone())),
+            Some(unreadable) => Err(LedgerError::Unreadable(unreadable.error.clone())),
             None => Ok(self.get(world)),
         }
     }
@@ -213,10 +222,19 @@ impl Worlds {
         self.keeper.clock.now()
     }
 
-    /// The world whose context this is.
+    /// The contexts of a world that cannot be read.
+    pub(crate) fn unreadable(&self, world: &str) -> Option<[ContextId; 3]> {
+        self.unreadable.get(world).map(|unreadable| unreadable.contexts)
+    }
+
+    /// The name of the world whose context this is, whether it can be read or not.
+    pub(crate) fn name_of(&self, context: ContextId) -> Option<Name> {
+        self.keeper.owner_of(context)
+    }
+
+    /// The world whose context this is, if it can be read.
     pub(crate) fn owner_of(&self, context: ContextId) -> Option<Arc<Room>> {
-        let name = self.keeper.owner_of(context)?;
-        self.get(name.as_str())
+        self.get(self.name_of(context)?.as_str())
     }
 
     /// Whether any context is a world's.
@@ -224,20 +242,24 @@ impl Worlds {
         !self.keeper.contexts.read().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// Whose token this is, if it counts now.
+    /// Whose token this is, if it counts now; an error if it counts, or may count, in a world that cannot be read.
     pub(crate) fn principal_of(
         &self,
         secret: &str,
         now: Timestamp,
-    ) -> Option<(Arc<Room>, Principal, TokenId)> {
-        let room = self.get(token_world(secret)?)?;
+    ) -> Result<Option<(Arc<Room>, Principal, TokenId)>, LedgerError> {
+        let Some(world) = token_world(secret) else { return Ok(None) };
         let hash = *blake3::hash(secret.as_bytes()).as_bytes();
+        if let Some(Unreadable { error, audit, .. }) = self.unreadable.get(world) {
+            let counts = audit.as_ref().is_none_or(|world| world.token_at(&hash, now).is_some());
+            return if counts { Err(LedgerError::Unreadable(error.clone())) } else { Ok(None) };
+        }
+        let Some(room) = self.get(world) else { return Ok(None) };
         let found = room.read(|world| {
-            let token = world.token_of_secret(&hash)?;
-            let counts = token.expires_at.is_none_or(|end| now < end);
-            counts.then(|| (Principal::Person { id: token.person.clone(), write: token.write }, token.id))
+            let token = world.token_at(&hash, now)?;
+            Some((Principal::Person { id: token.person.clone(), write: token.write }, token.id))
         });
-        found.map(|(principal, id)| (room, principal, id))
+        Ok(found.map(|(principal, id)| (room, principal, id)))
     }
 }
 
