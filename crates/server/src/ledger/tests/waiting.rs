@@ -9,7 +9,7 @@ use super::writers::{PROPOSE, answering, attached, keeping, lines, runs, sent_to
 use super::*;
 
 /// What a test may take that stands still if somebody waits.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// More than a context of 8192 tokens holds before its writer begins anew.
 fn flood() -> String {
@@ -78,7 +78,7 @@ async fn p14_beats_of_other_worlds_go_on_while_a_world_is_read_for_long() {
     let (room, other) = (house.payments().await, house.world(json!({ "world_id": "other" })).await);
     let [reality, ..] = room.contexts().await.unwrap();
     let (reads, is_read) = tokio::sync::oneshot::channel();
-    let (end, ended) = mpsc::channel::<()>();
+    let (end, ended) = mpsc::sync_channel::<()>(1);
     let reader = Arc::clone(&room);
     let long = tokio::task::spawn_blocking(move || {
         reader.study(|_| {
