@@ -250,6 +250,9 @@ impl Refused {
             }
             "PreconditionFailed" => "publish the type first: turnkeep registry put BUNDLE.json",
             "TooManyRequests" => "the server is busy: try again in a moment",
+            "Unavailable" if self.message.contains("world cannot be read") => {
+                "`turnkeep doctor` checks what else may be wrong"
+            }
             "Unavailable" => "restart the server; `turnkeep doctor` checks what may be wrong",
             "InsufficientStorage" => "free some space on the data directory's disk and try again",
             "TooLarge" => {

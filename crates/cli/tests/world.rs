@@ -25,7 +25,7 @@ impl Sandbox {
     }
 
     fn with_team(self) -> Self {
-        self.ok(&["world", "new", "team", "--profile", "workspace", "--person", "ANN", "--person", "BOB"]);
+        self.ok(&["world", "new", "team", "--profile", "WORKSPACE", "--person", "ANN", "--person", "BOB"]);
         self.ok(&words("invoke team", "Ship the refund fix today."));
         self.ok(&words("world write team --as BOB", "I take the rounding test."));
         self.ok(&words("world write team --as BOB --to GEORGE", "The blocker is the migration."));
@@ -384,6 +384,12 @@ fn n12_an_entry_that_is_edited_on_the_disk_is_found() {
     assert_eq!(edited, 1, "the words are in the log as they are");
     assert!(!sandbox.output(&["verify"], b"").status.success());
     let world = sandbox.output(&["world", "verify", "team"], b"");
-    let said = String::from_utf8_lossy(&world.stderr);
-    assert!(!world.status.success() && !said.contains("--listen"), "{said}");
+    let (shown, said) = (String::from_utf8_lossy(&world.stdout), String::from_utf8_lossy(&world.stderr));
+    assert_eq!(world.status.code(), Some(1), "{shown}{said}");
+    assert!(shown.contains("turn:") && shown.contains("1 faults"), "{shown}{said}");
+    // No server runs here, so none is to be stopped, started or asked to listen.
+    assert!(!said.contains("server"), "{said}");
+    let read = sandbox.output(&["stream", "team"], b"");
+    let said = String::from_utf8_lossy(&read.stderr);
+    assert!(said.contains("turnkeep world verify") && !said.contains("restart"), "{said}");
 }

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use crate::audience::Viewer;
 use crate::cursor;
 use crate::entry::Entry;
-use crate::fact::Outcome;
 use crate::fault::{Code, Fault};
 use crate::time::WorldTime;
 use crate::view::View;
@@ -44,11 +43,12 @@ impl Point {
         }
     }
 
-    /// Whether a beat is part of the past up to here, when those before it wrote `so_far` entries. A beat that
-    /// wrote nothing has no place among the entries: it belongs to the past of the next one.
-    pub fn covers(&self, so_far: u32, beat: &Outcome) -> bool {
+    /// Whether what left the world at this time with so many entries is part of the past up to here, when
+    /// there were `so_far` entries before. What wrote no entry has no place among them: it belongs to the past
+    /// of the next one.
+    pub fn covers(&self, so_far: u32, then: &WorldTime, position: u32) -> bool {
         match self {
-            Self::Time(time, entries) => beat.clock.time <= *time && beat.position <= *entries,
+            Self::Time(time, entries) => then <= time && position <= *entries,
             Self::Entries(entries) => so_far < *entries,
         }
     }

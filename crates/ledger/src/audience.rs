@@ -75,6 +75,9 @@ pub fn can_see(viewer: &Viewer, audience: &Audience) -> bool {
 pub struct Classes {
     numbers: HashMap<Audience, ClassId>,
     rows: Vec<Row>,
+    /// The class of what is public, and the classes that name a reader, ascending: where a viewer's are.
+    public: Option<ClassId>,
+    naming: HashMap<Name, Vec<ClassId>>,
 }
 
 #[derive(Debug)]
@@ -91,6 +94,12 @@ impl Classes {
         let next = ClassId(u32::try_from(self.rows.len()).unwrap_or(u32::MAX));
         let class = *self.numbers.entry(audience.clone()).or_insert(next);
         if class == next {
+            match &audience {
+                Audience::Public => self.public = Some(class),
+                Audience::Readers(readers) => readers
+                    .iter()
+                    .for_each(|reader| self.naming.entry(reader.clone()).or_default().push(class)),
+            }
             self.rows.push(Row { audience, entries: Vec::new() });
         }
         if let Some(row) = self.rows.get_mut(class.0 as usize) {
@@ -99,12 +108,18 @@ impl Classes {
         class
     }
 
-    /// The classes that the viewer may see.
+    /// The classes that the viewer may see, ascending.
     pub fn visible_to(&self, viewer: &Viewer) -> Vec<ClassId> {
-        let seen = |(number, row): (usize, &Row)| {
-            can_see(viewer, &row.audience).then(|| ClassId(u32::try_from(number).unwrap_or(u32::MAX)))
+        let naming = match viewer {
+            Viewer::Public => None,
+            Viewer::Reader(name) => self.naming.get(name),
         };
-        self.rows.iter().enumerate().filter_map(seen).collect()
+        let mut classes = naming.cloned().unwrap_or_default();
+        if let Some(public) = self.public {
+            classes.insert(classes.partition_point(|class| class.0 < public.0), public);
+        }
+        classes.retain(|class| self.can_see(viewer, *class));
+        classes
     }
 
     /// Whether the viewer may see what is in the class. A class that there is not is seen by nobody.
@@ -120,5 +135,47 @@ impl Classes {
     /// The entries of a class, ascending.
     pub fn entries(&self, class: ClassId) -> &[u32] {
         self.rows.get(class.0 as usize).map_or(&[], |row| &row.entries)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use turnkeep_types::Timestamp;
+
+    use super::*;
+    use crate::entry::{Author, Channel};
+    use crate::ids::{BundleId, EntryId};
+    use crate::teamworld::random::Random;
+    use crate::time::WorldTime;
+
+    fn entry(random: &mut Random) -> Entry {
+        let name = |number: usize| Name::new(&format!("P{number}")).unwrap();
+        let readers = (0..=random.below(3)).map(|_| name(random.below(6))).collect();
+        Entry {
+            id: EntryId(0),
+            bundle: BundleId(0),
+            request: "r".into(),
+            time: WorldTime::at(Timestamp(1)),
+            author: Author { class: AuthorClass::Person, id: name(random.below(6)) },
+            label: "P".into(),
+            visible_to: (!random.percent(20)).then_some(readers),
+            channel: Channel::People,
+            text: "text".into(),
+        }
+    }
+
+    #[test]
+    fn a_viewer_s_classes_are_those_that_it_can_see_in_order() {
+        let mut random = Random::new(7);
+        let mut classes = Classes::default();
+        for number in 0..300 {
+            classes.push(number, &entry(&mut random));
+            let readers = (0..8).map(|n| Viewer::Reader(Name::new(&format!("P{n}")).unwrap()));
+            for viewer in readers.chain([Viewer::Public, Viewer::operator()]) {
+                let all = (0..classes.rows.len()).map(|number| ClassId(u32::try_from(number).unwrap()));
+                let seen: Vec<_> = all.filter(|class| classes.can_see(&viewer, *class)).collect();
+                assert_eq!(classes.visible_to(&viewer), seen, "{viewer:?} after {number}");
+            }
+        }
     }
 }

@@ -158,10 +158,8 @@ impl<'a> Capsule<'a> {
 /// The newest note on a person from entries that the view may all see. One without words was offered and
 /// not taken: there is none.
 fn newest_note<'a>(view: &View<'a>, person: &str) -> Option<&'a Note> {
-    let known = |note: &&Note| {
-        note.person.as_str() == person && view.reaches(note.position) && may_see_all(view, &note.cited)
-    };
-    view.world.notes().iter().rev().find(known).filter(|note| !note.text.is_empty())
+    let known = |note: &&Note| view.reaches(note.position) && may_see_all(view, &note.cited);
+    view.world.notes_on(person).iter().rev().find(known).filter(|note| !note.text.is_empty())
 }
 
 fn id_of(view: &View<'_>, person: &str, sections: &Value) -> CapsuleId {

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use turnkeep_types::Timestamp;
 
 use crate::fault::{Code, Fault};
 use crate::ids::{Name, OPERATOR};
@@ -58,6 +59,8 @@ pub struct Limits {
     pub writer_seconds: u64,
 }
 
+/// How long the attached writer may be given for one beat.
+const WRITER_SECONDS: std::ops::RangeInclusive<u64> = 1..=3600;
 /// The smallest context that a rehydration always fits into.
 pub const WRITER_TOKENS_MIN: u64 = 4096;
 
@@ -254,6 +257,22 @@ impl Config {
         Ok((config, persons))
     }
 
+    /// A configuration that was legal when it was recorded. What today's rules refuse is brought within them, so
+    /// that a rule that became stricter makes no world unreadable.
+    pub(crate) fn recorded(mut value: Value) -> Result<Self, Fault> {
+        let mut taken = |field: &str| value.as_object_mut()?.shift_remove(field)?.as_str().map(str::to_owned);
+        let (zone, label) = (taken("timezone"), taken("operator_label"));
+        if let Some(limits) = value.get_mut("limits") {
+            Limits::bring_within(limits);
+        }
+        let start = WorldTime::at(Timestamp(0));
+        let root = Node::root(&value, Code::ConfigInvalid);
+        let (config, _) = Self::from_json(&root, start)?;
+        let missing = || root.fault("has no time zone or no label of the operator");
+        let timezone = Zone::recorded(&zone.ok_or_else(missing)?);
+        Ok(Self { timezone, operator_label: label.ok_or_else(missing)?, ..config })
+    }
+
     /// Takes over what a request changes; all or nothing.
     pub fn changed(&self, node: &Node<'_>) -> Result<Self, Fault> {
         only(node, Self::CHANGEABLE)?;
@@ -314,6 +333,20 @@ fn author_name(node: &Node<'_>) -> Result<Name, Fault> {
 }
 
 impl Limits {
+    /// Brings limits that were legal when they were recorded within today's.
+    fn bring_within(limits: &mut Value) {
+        let (least, most) = (*WRITER_SECONDS.start(), *WRITER_SECONDS.end());
+        for (field, least, most) in
+            [("writer_tokens", WRITER_TOKENS_MIN, u64::MAX), ("writer_seconds", least, most)]
+        {
+            if let Some(limit) = limits.get_mut(field)
+                && let Some(number) = limit.as_u64()
+            {
+                *limit = number.clamp(least, most).into();
+            }
+        }
+    }
+
     fn change(&mut self, node: &Node<'_>) -> Result<(), Fault> {
         only(node, &["writer_tokens", "writer_seconds"])?;
         if let Some(node) = node.optional("writer_tokens")? {
@@ -324,7 +357,7 @@ impl Limits {
         }
         if let Some(node) = node.optional("writer_seconds")? {
             self.writer_seconds = node.count()?;
-            if !(1..=3600).contains(&self.writer_seconds) {
+            if !WRITER_SECONDS.contains(&self.writer_seconds) {
                 return Err(node.fault("must be 1 to 3600"));
             }
         }
@@ -430,6 +463,27 @@ pub fn fold(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_recorded_configuration_is_read_though_rules_became_stricter() {
+        let start = WorldTime::at(Timestamp(5));
+        let config = Config::new(Name::new("w").unwrap(), Profile::Workspace, start);
+        let change = |field: &str, value: Value| {
+            let mut recorded = config.to_json();
+            recorded[field] = value;
+            Config::recorded(recorded).unwrap()
+        };
+        assert_eq!(Config::recorded(config.to_json()).unwrap(), config);
+        assert_eq!(change("timezone", json!("Mars/Olympus")).timezone.as_str(), "Mars/Olympus");
+        assert_eq!(change("operator_label", json!("x".repeat(9000))).operator_label.len(), 9000);
+        let limits = change("limits", json!({ "writer_tokens": 12, "writer_seconds": 90_000 })).limits;
+        assert_eq!(limits, Limits { writer_tokens: WRITER_TOKENS_MIN, writer_seconds: 3600 });
+        for broken in
+            [json!([]), json!({ "world_id": "w", "profile": "PLAY" }), json!({ "profile": "WORKSPACE" })]
+        {
+            assert!(Config::recorded(broken).is_err());
+        }
+    }
 
     #[test]
     fn n01_an_invoker_that_is_called_like_the_operator_or_a_human_is_known_in_any_case() {

@@ -5,11 +5,11 @@
 //! bytes, taken at the boundary of a beat; no words ask for a rehydration. Nothing here can fail, so no beat
 //! waits for it.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::anchor::{Anchor, standing_scene};
 use crate::config::Limits;
-use crate::fact::Epoch;
+use crate::fact::{AuditLine, Epoch};
 use crate::fault::{Code, Fault};
 use crate::ids::AnchorId;
 use crate::rehydration::Rehydration;
@@ -70,9 +70,36 @@ pub struct Beginning {
     pub why: Why,
     /// What is to be recorded and told. A set scene keeps the epoch's number.
     pub epoch: Epoch,
-    /// How many visible entries a rehydration left out.
-    pub dropped: u64,
+    /// What a rehydration took along, if it is one.
+    pub carried: Option<Carried>,
     told: Told,
+}
+
+/// What a rehydration took along of the entries that its view shows. The others can still be found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Carried {
+    /// Entries that it quotes.
+    pub entries: u64,
+    /// Entries that it leaves out.
+    pub dropped: u64,
+}
+
+impl Carried {
+    /// What a line of audit is called that holds one.
+    pub const LINE: &str = "rehydration";
+
+    /// The details of such a line, about an epoch.
+    pub fn to_json(self, epoch: u64) -> Value {
+        json!({ "epoch": epoch, "carried_entries": self.entries, "dropped_entries": self.dropped })
+    }
+
+    /// What a line of audit says of a rehydration, if it is about one.
+    pub(crate) fn read(line: &AuditLine) -> Option<Self> {
+        let details: Value =
+            (line.what == Self::LINE).then(|| serde_json::from_str(&line.details).ok())??;
+        let number = |key: &str| details.get(key)?.as_u64();
+        Some(Self { entries: number("carried_entries")?, dropped: number("dropped_entries")? })
+    }
 }
 
 impl Life {
@@ -126,8 +153,9 @@ impl Beginning {
             anchor: pack,
             rehydration: rehydration.as_ref().map(|made| made.pack(request).to_string()),
         };
-        let dropped = rehydration.map_or(0, |made| made.dropped);
-        Self { why, epoch, dropped, told: Told { anchor: anchor.id, scene } }
+        let carried =
+            rehydration.map(|made| Carried { entries: made.used.len() as u64, dropped: made.dropped });
+        Self { why, epoch, carried, told: Told { anchor: anchor.id, scene } }
     }
 }
 

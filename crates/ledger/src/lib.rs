@@ -21,6 +21,7 @@ pub mod envelope;
 pub mod epoch;
 pub mod fact;
 pub mod fault;
+pub mod fork;
 pub mod fuzz;
 pub mod ids;
 pub mod json;

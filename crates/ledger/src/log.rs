@@ -7,6 +7,7 @@
 use bytes::Bytes;
 use turnkeep_store::{
     Append, AppendPart, Appended, Command, CreateContext, Key, Labels, NewBlob, NewTurn, ReadError, Store,
+    Turn,
 };
 use turnkeep_types::{BlobHash, ContextId, TurnId};
 
@@ -32,6 +33,14 @@ pub enum LoadError {
     /// The store cannot give what it holds.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// A turn whose bytes the store cannot give.
+    #[error("turn {turn}: {error}")]
+    Turn {
+        /// The turn.
+        turn: TurnId,
+        /// What is wrong.
+        error: ReadError,
+    },
     /// A turn that is no record.
     #[error("turn {turn}: {error}")]
     Record {
@@ -43,6 +52,18 @@ pub enum LoadError {
     /// A world without a beginning.
     #[error("the world {0} has no configuration")]
     NoConfiguration(Name),
+}
+
+impl LoadError {
+    /// The turn that is damaged, where it is one.
+    pub fn turn(&self) -> Option<TurnId> {
+        match self {
+            Self::Turn { turn, .. } | Self::Record { turn, .. } | Self::Read(ReadError::LostTurn(turn)) => {
+                Some(*turn)
+            }
+            Self::Read(_) | Self::NoConfiguration(_) => None,
+        }
+    }
 }
 
 /// A fact that cannot be recorded.
@@ -98,16 +119,35 @@ impl Family {
     }
 }
 
-/// The commands that make the contexts of a world. A fork's reality begins with a turn of its origin, so each
-/// attempt makes a new one, of which the newest counts; the others have keys and are made once.
-pub fn create_contexts(world: &Name, base: Option<TurnId>) -> [Command; 3] {
+/// The turns with which the contexts of a world begin, if it is a fork: the last ones that it shares with its
+/// origin. Its audit is its own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Base {
+    /// The last turn of reality.
+    pub reality: Option<TurnId>,
+    /// The last turn of what was made from it.
+    pub derived: Option<TurnId>,
+}
+
+impl Base {
+    fn of(self, family: Family) -> Option<TurnId> {
+        match family {
+            Family::Reality => self.reality,
+            Family::Audit => None,
+            Family::Derived => self.derived,
+        }
+    }
+}
+
+/// The commands that make the contexts of a world. Those that a fork may share begin with a turn of its origin,
+/// so each attempt makes new ones, of which the newest count; the audit has a key and is made once.
+pub fn create_contexts(world: &Name, base: Base) -> [Command; 3] {
     FAMILIES.map(|family| {
         let labels = [(WORLD_LABEL, world.as_str()), (FAMILY_LABEL, family.word())];
         let labels: Labels = labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
-        let base = base.filter(|_| family == Family::Reality);
         let key = Key::new(format!("turnkeep.ledger:{world}:{}", family.word()).into());
-        let key = key.filter(|_| family != Family::Reality);
-        Command::CreateContext(CreateContext { base, labels, key })
+        let key = key.filter(|_| family == Family::Audit);
+        Command::CreateContext(CreateContext { base: base.of(family), labels, key })
     })
 }
 
@@ -200,10 +240,22 @@ impl Place {
         Ok(())
     }
 
-    /// Reads reality from its beginning.
-    pub fn reality(mut self, store: &Store, take: impl FnMut(TurnId, Fact)) -> Result<(), LoadError> {
-        let [reality, ..] = &mut self.families;
-        reality.catch_up(store, take)
+    /// Walks over the turns of a family that were taken over, from the first on.
+    pub(crate) fn walk(
+        &self,
+        store: &Store,
+        family: Family,
+        mut take: impl FnMut(&Turn) -> Result<(), LoadError>,
+    ) -> Result<(), LoadError> {
+        let Stretch { context, turns: end, .. } = *self.of(family);
+        let mut from = 0;
+        while from < end {
+            let turns = store.range(context, from, PAGE_TURNS.min((end - from) as usize))?;
+            let Some(last) = turns.last() else { return Ok(()) };
+            from = last.depth + 1;
+            turns.iter().try_for_each(&mut take)?;
+        }
+        Ok(())
     }
 
     /// Reads what was appended since, in the order audit, reality, derived; `take` gets each fact with its turn.
@@ -219,13 +271,19 @@ impl Stretch {
             let turns = store.range(self.context, self.turns, PAGE_TURNS)?;
             let Some(last) = turns.last().map(|last| (last.id, last.depth + 1)) else { return Ok(()) };
             for turn in turns {
-                let payload = store.payload(&turn)?;
-                let fact = record::decode(&turn.declared, &payload.raw()?);
-                take(turn.id, fact.map_err(|error| LoadError::Record { turn: turn.id, error })?);
+                take(turn.id, fact_of(store, &turn)?);
             }
             (self.head, self.turns) = (Some(last.0), last.1);
         }
     }
+}
+
+/// The fact that a turn holds.
+pub(crate) fn fact_of(store: &Store, turn: &Turn) -> Result<Fact, LoadError> {
+    let unread = |error| LoadError::Turn { turn: turn.id, error };
+    let payload = store.payload(turn).map_err(unread)?;
+    let raw = payload.raw().map_err(unread)?;
+    record::decode(&turn.declared, &raw).map_err(|error| LoadError::Record { turn: turn.id, error })
 }
 
 fn turn(fact: &Fact) -> Result<NewTurn, Unrecordable> {
@@ -236,6 +294,18 @@ fn turn(fact: &Fact) -> Result<NewTurn, Unrecordable> {
     let payload = NewBlob::from_raw(Bytes::clone(&payload), RECORD_BYTES_MAX)
         .map_err(|_| Unrecordable::TooLarge { bytes: payload.len() })?;
     Ok(NewTurn { declared, encoding: MSGPACK, payload, fs_root: None })
+}
+
+/// Reads only what a world's audit says of it: how it is set up, its people and its tokens.
+pub fn load_audit(store: &Store, contexts: [ContextId; 3]) -> Result<Option<World>, LoadError> {
+    let mut world: Option<World> = None;
+    let [_, mut audit, _] = Place::new(contexts).families;
+    audit.catch_up(store, |_, fact| match (&mut world, fact) {
+        (Some(world), fact) => world.apply(fact),
+        (none, Fact::Config(config)) => *none = Some(World::new(*config)),
+        (None, _) => {}
+    })?;
+    Ok(world)
 }
 
 /// Reads a world from the store. None if it was never completed.

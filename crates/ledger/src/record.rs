@@ -54,6 +54,11 @@ pub fn decode(declared: &TypeRef, payload: &[u8]) -> Result<Fact, RecordError> {
     }
 }
 
+/// Whether a turn of this type holds such a record, by its short name.
+pub(crate) fn is_of(declared: &TypeRef, kinds: &[&str]) -> bool {
+    declared.id.strip_prefix("turnkeep.ledger.").is_some_and(|kind| kinds.contains(&kind))
+}
+
 /// Whether a payload can be read as a record of a world, of whatever type.
 pub fn is_record(payload: &[u8]) -> bool {
     let fields = Fields::decode(payload);

@@ -58,7 +58,7 @@ impl WorldTime {
             let message = format!("{text} does not exist or exists twice in {zone}: give an offset");
             Fault::new(Code::TimeAmbiguous, path, message)
         };
-        let instant = zone.0.to_ambiguous_timestamp(local).unambiguous().map_err(ambiguous)?;
+        let instant = zone.rules.to_ambiguous_timestamp(local).unambiguous().map_err(ambiguous)?;
         if instant < EARLIEST { Err(no_time(path)) } else { Ok(Self::of(instant)) }
     }
 
@@ -81,7 +81,7 @@ impl WorldTime {
 
     /// The date in a zone.
     pub fn date(&self, zone: &Zone) -> jiff::civil::Date {
-        self.instant.to_zoned(zone.0.clone()).date()
+        self.instant.to_zoned(zone.rules.clone()).date()
     }
 }
 
@@ -173,12 +173,21 @@ impl Ord for WorldTime {
 
 /// A time zone by its IANA name, from the table inside the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Zone(TimeZone);
+pub struct Zone {
+    rules: TimeZone,
+    /// A name that was recorded once and that the table has no more; its times are shown as UTC's.
+    lost: Option<std::sync::Arc<str>>,
+}
 
 impl Zone {
     /// UTC.
     pub fn utc() -> Self {
-        Self(TimeZone::UTC)
+        Self { rules: TimeZone::UTC, lost: None }
+    }
+
+    /// The zone of a name that was legal when it was recorded.
+    pub fn recorded(name: &str) -> Self {
+        Self::named(name).unwrap_or_else(|| Self { lost: Some(name.into()), ..Self::utc() })
     }
 
     /// The zone of this name.
@@ -186,12 +195,12 @@ impl Zone {
         let zone = jiff::tz::TimeZoneDatabase::bundled().get(name).ok()?;
         // One without a name, such as `Etc/Unknown`, is none.
         zone.iana_name()?;
-        Some(Self(zone))
+        Some(Self { rules: zone, lost: None })
     }
 
     /// Its name.
     pub fn as_str(&self) -> &str {
-        self.0.iana_name().unwrap_or("UTC")
+        self.lost.as_deref().or(self.rules.iana_name()).unwrap_or("UTC")
     }
 }
 

@@ -70,23 +70,41 @@ impl Report {
     }
 }
 
-/// Checks the world in these contexts. None if there is none.
+/// Checks the world in these contexts. None if there is none. What cannot be read is a fault like any other, and
+/// the last, because what comes behind it means nothing without it.
 pub fn verify(store: &Store, contexts: [ContextId; 3]) -> Result<Option<Report>, LoadError> {
     let mut checker: Option<Checker> = None;
-    Place::new(contexts).catch_up(store, |turn, fact| {
+    let read = Place::new(contexts).catch_up(store, |turn, fact| {
         if let (None, Fact::Config(config)) = (&checker, &fact) {
             checker = Some(Checker::new(World::new((**config).clone())));
         }
         if let Some(checker) = &mut checker {
-            checker.take(turn, fact);
+            let own = store.turn(turn).is_ok_and(|turn| contexts.contains(&turn.context));
+            checker.take(turn, fact, if own { Whose::Own } else { Whose::Origins });
         }
-    })?;
-    Ok(checker.map(Checker::finish))
+    });
+    match read.map_err(|error| (error.turn(), error)) {
+        Ok(()) => Ok(checker.map(Checker::finish)),
+        Err((Some(turn), error)) => {
+            let mut report = checker.map(|checker| checker.report).unwrap_or_default();
+            report.misfits.push(Misfit { turn, what: format!("it cannot be read: {error}") });
+            Ok(Some(report))
+        }
+        Err((None, error)) => Err(error),
+    }
 }
 
 /// Reads a world for a report of leaks: runs of text that their author could not have seen.
 pub fn leaks(world: &World) -> Vec<Leak> {
     leaks::find(world)
+}
+
+/// In whose context a record was written. A fork's past is its origin's, whose name is part of what packs were
+/// made from: they are checked there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Own,
+    Origins,
 }
 
 struct Checker {
@@ -120,7 +138,7 @@ impl Checker {
         self.report.misfits.push(Misfit { turn, what: what.into() });
     }
 
-    fn take(&mut self, turn: TurnId, fact: Fact) {
+    fn take(&mut self, turn: TurnId, fact: Fact, whose: Whose) {
         self.last_turn = Some(turn);
         if let Fact::Config(config) = &fact {
             self.writers.extend(config.writer_persons.iter().flatten().cloned());
@@ -144,7 +162,7 @@ impl Checker {
             Fact::Time(declaration) if declaration.to.time < declaration.from => {
                 vec!["a declared time goes back".to_owned()]
             }
-            Fact::Epoch(epoch) if !self.some_view_holds(epoch) => {
+            Fact::Epoch(epoch) if whose == Whose::Own && !self.some_view_holds(epoch) => {
                 vec![format!("the packs of epoch {} quote what no view shows", epoch.number)]
             }
             _ => Vec::new(),

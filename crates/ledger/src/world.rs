@@ -3,14 +3,17 @@
 //! [`World::apply`] is the only mutator, live and in replay; it cannot fail and reads nothing but the fact.
 //! Everything here can be rebuilt from the log. Reading goes through a [`View`].
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+
+use turnkeep_types::Timestamp;
 
 use crate::audience::{Audience, Classes, Viewer};
 use crate::config::{Config, People};
 use crate::entry::{AuthorClass, Entry};
+use crate::epoch::Carried;
 use crate::fact::{
-    BundleCommit, ClockState, Epoch, Fact, Fork, ItemKind, Note, Outcome, PocketItem, Scene, Token,
+    AuditLine, BundleCommit, ClockState, Epoch, Fact, Fork, ItemKind, Note, Outcome, PocketItem, Scene, Token,
 };
 use crate::ids::{BundleId, EntryId, ItemId, Name, TokenId};
 use crate::search::{ClassId, Document, Index, date_words};
@@ -55,13 +58,25 @@ pub struct World {
     entry_numbers: HashMap<EntryId, u32>,
     bundles: HashMap<BundleId, Bundle>,
     items: Vec<Pocketed>,
+    /// The numbers of those items that may still be shown to somebody.
+    open_items: BTreeSet<usize>,
     item_numbers: HashMap<ItemId, u32>,
     outcomes: HashMap<Arc<str>, Arc<Outcome>>,
     tokens: HashMap<TokenId, Token>,
     secrets: HashMap<[u8; 32], TokenId>,
     scenes: Vec<Scene>,
-    notes: Vec<Note>,
+    notes: HashMap<Name, Vec<Note>>,
     epoch: Option<Epoch>,
+    rehydrations: Rehydrations,
+}
+
+/// How often the attached writer began anew because it was full, and what the last time took along.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Rehydrations {
+    /// How often.
+    pub count: u64,
+    /// The last time.
+    pub last: Option<Carried>,
 }
 
 impl World {
@@ -82,13 +97,15 @@ impl World {
             entry_numbers: HashMap::new(),
             bundles: HashMap::new(),
             items: Vec::new(),
+            open_items: BTreeSet::new(),
             item_numbers: HashMap::new(),
             outcomes: HashMap::new(),
             tokens: HashMap::new(),
             secrets: HashMap::new(),
             scenes: Vec::new(),
-            notes: Vec::new(),
+            notes: HashMap::new(),
             epoch: None,
+            rehydrations: Rehydrations::default(),
         }
     }
 
@@ -110,9 +127,9 @@ impl World {
             Fact::Person(person) => self.people.add(person),
             Fact::Token(token) => self.give(token),
             Fact::Revoked(token) => drop(self.tokens.remove(&token)),
-            Fact::Line(_) => {}
+            Fact::Line(line) => self.note(&line),
             Fact::Scene(scene) => self.scenes.push(scene),
-            Fact::Note(note) => self.notes.push(note),
+            Fact::Note(note) => self.notes.entry(note.person.clone()).or_default().push(note),
             Fact::Epoch(epoch) => self.epoch = Some(*epoch),
         }
     }
@@ -144,6 +161,9 @@ impl World {
         let only_ends = item.kind == ItemKind::Calendar && item.title.is_none() && replaced_for_all;
         let over = if only_ends { entry } else { u32::MAX };
         self.item_numbers.insert(item.id, u32::try_from(self.items.len()).unwrap_or(u32::MAX));
+        if over == u32::MAX {
+            self.open_items.insert(self.items.len());
+        }
         self.items.push(Pocketed { item, entry, over });
     }
 
@@ -161,6 +181,7 @@ impl World {
         let for_all = before == after || is_public;
         if let Some(row) = self.items.get_mut(old).filter(|_| for_all && is_last) {
             row.over = by;
+            self.open_items.remove(&old);
         }
         for_all && is_last
     }
@@ -173,6 +194,13 @@ impl World {
     fn give(&mut self, token: Token) {
         self.secrets.insert(token.secret, token.id);
         self.tokens.insert(token.id, token);
+    }
+
+    /// Of all lines of audit only those about rehydrations are shown with the world.
+    fn note(&mut self, line: &AuditLine) {
+        if let Some(carried) = Carried::read(line) {
+            self.rehydrations = Rehydrations { count: self.rehydrations.count + 1, last: Some(carried) };
+        }
     }
 
     fn remember(&mut self, outcome: Outcome) {
@@ -227,9 +255,34 @@ impl World {
         self.tokens.get(self.secrets.get(secret)?)
     }
 
+    /// The token whose secret has this hash, if it counts at this time.
+    pub fn token_at(&self, secret: &[u8; 32], now: Timestamp) -> Option<&Token> {
+        self.token_of_secret(secret).filter(|token| token.expires_at.is_none_or(|end| now < end))
+    }
+
+    /// Somebody whose name is this one in another spelling, as far as the owner knows without the audit: who has a
+    /// token, or wrote or was written to in what the operator may see.
+    pub fn spelt_otherwise(&self, id: &Name) -> Option<Name> {
+        let operator = self.view(Viewer::operator());
+        let holders = self.tokens.values().map(|token| &token.person);
+        let authors = self.authored.iter().filter(|(_, written)| written.iter().any(|n| operator.sees(*n)));
+        let audiences =
+            operator.classes().iter().filter_map(|class| match self.classes.audience(*class)? {
+                Audience::Public => None,
+                Audience::Readers(readers) => Some(readers.iter()),
+            });
+        let mut used = holders.chain(authors.map(|(author, _)| author)).chain(audiences.flatten());
+        used.find(|used| *used != id && used.as_str().eq_ignore_ascii_case(id.as_str())).cloned()
+    }
+
     /// The attached writer's present life.
     pub fn epoch(&self) -> Option<&Epoch> {
         self.epoch.as_ref()
+    }
+
+    /// How often the attached writer began anew because it was full: for the owner.
+    pub fn rehydrations(&self) -> Rehydrations {
+        self.rehydrations
     }
 
     /// What an author is called, as it is fixed in an entry.
@@ -271,9 +324,13 @@ impl World {
 
     /// The pocket items that may be shown to somebody in a world with so many entries, or that keep others
     /// from being shown. Their entries ascend.
-    pub(crate) fn items(&self, at: u32) -> impl Iterator<Item = &Pocketed> {
+    pub(crate) fn items(&self, at: u32) -> Box<dyn Iterator<Item = &Pocketed> + '_> {
+        // What is over is so by an entry that is there: it is looked at only for the past.
+        if at >= self.position() {
+            return Box::new(self.open_items.iter().filter_map(|&number| self.items.get(number)));
+        }
         let before = self.items.partition_point(|row| row.entry < at);
-        self.items.get(..before).unwrap_or_default().iter().filter(move |row| row.over >= at)
+        Box::new(self.items.get(..before).unwrap_or_default().iter().filter(move |row| row.over >= at))
     }
 
     /// All pocket items from this entry on.
@@ -289,7 +346,8 @@ impl World {
         &self.scenes
     }
 
-    pub(crate) fn notes(&self) -> &[Note] {
-        &self.notes
+    /// What was noted about a person, the newest last, whoever may know of it.
+    pub(crate) fn notes_on(&self, person: &str) -> &[Note] {
+        self.notes.get(person).map_or(&[], Vec::as_slice)
     }
 }

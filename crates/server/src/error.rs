@@ -281,7 +281,7 @@ impl From<LedgerError> for ApiError {
             }
             LedgerError::Unrecordable(error) => Self::internal(error),
             LedgerError::Unreadable(error) => {
-                let message = "this world could not be read at the start; the others are served: stop the server, let `turnkeep verify` say what is damaged, restore a backup, and start again";
+                let message = "this world cannot be read, the others can: `turnkeep world verify` and `turnkeep verify` tell its owner what is damaged; restore a backup of the data directory";
                 Self { source: Some(error.into()), ..Self::new(ErrorCode::Unavailable, message) }
             }
             LedgerError::Abandoned(why) => Self::internal(why),

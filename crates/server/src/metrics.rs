@@ -18,6 +18,7 @@ use turnkeep_store::Stats;
 
 use crate::connections::Connections;
 use crate::handle::StoreHandle;
+use crate::ledger::Rehydrations;
 use crate::memory::Memory;
 
 /// The server's counters.
@@ -48,8 +49,13 @@ struct TcpLabels {
 }
 
 impl Metrics {
-    /// Counters that also show the store and the connections.
-    pub(crate) fn new(store: StoreHandle, connections: Connections, memory: Memory) -> Self {
+    /// Counters that also show the store, the connections and what the worlds count.
+    pub(crate) fn new(
+        store: StoreHandle,
+        connections: Connections,
+        memory: Memory,
+        rehydrations: &Rehydrations,
+    ) -> Self {
         let mut registry = Registry::with_prefix("turnkeep");
         let http_requests = Family::default();
         registry.register("http_requests", "HTTP requests answered", http_requests.clone());
@@ -58,6 +64,7 @@ impl Metrics {
         registry.register("http_request_seconds", "Time until the response's head", http_seconds.clone());
         let tcp_requests = Family::default();
         registry.register("tcp_requests", "Binary requests answered", tcp_requests.clone());
+        rehydrations.register(&mut registry);
         registry.register_collector(Box::new(StoreCounters { store, connections, memory }));
         Self { registry, http_requests, http_seconds, tcp_requests }
     }

@@ -2,7 +2,8 @@
 //! and who reads there reads past every view, which leaves a line in the world's audit before the answer.
 //!
 //! A context that starts from a world's turn shows that world's turns; they count by where they were written. A
-//! blob is a world's if one of its turns holds it: only what can be read as a record is looked for there.
+//! blob is a world's if one of its turns holds it: only what can be read as a record is looked for there. Nothing is
+//! written to a world that cannot be read either; the owner reads it without a line, because none can be left.
 
 use std::sync::Arc;
 
@@ -20,8 +21,7 @@ use crate::shared::Shared;
 impl Shared {
     /// Refuses to write to a world's context past its ledger.
     pub(crate) fn refuse_world(&self, context: ContextId) -> Result<(), ApiError> {
-        let Some(room) = self.worlds.owner_of(context) else { return Ok(()) };
-        let name = room.name();
+        let Some(name) = self.worlds.name_of(context) else { return Ok(()) };
         let message = format!("context {context} is the world {name}'s: write to it through its ledger");
         let error = ApiError::new(ErrorCode::Forbidden, message).word(Code::Forbidden);
         Err(error.with("world_id", name.as_str()))
@@ -100,7 +100,7 @@ impl Shared {
 
     /// Whether whoever follows a context, or all of them, follows a world's.
     pub(crate) fn reaches_worlds(&self, context: Option<ContextId>) -> bool {
-        context.map_or_else(|| self.worlds.own_any(), |context| self.worlds.owner_of(context).is_some())
+        context.map_or_else(|| self.worlds.own_any(), |context| self.worlds.name_of(context).is_some())
     }
 
     /// Leaves a line where somebody begins to follow a world's context, or all contexts.

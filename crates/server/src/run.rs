@@ -102,12 +102,13 @@ pub(crate) fn share(
     let tasks = TaskTracker::new();
     let stopping = CancellationToken::new();
     let worlds = Worlds::open(store.clone(), clock, (tasks.clone(), stopping.clone()), &random_seed()?);
+    let metrics = Metrics::new(store.clone(), connections.clone(), memory.clone(), worlds.rehydrations());
     Ok(Arc::new(Shared {
         worlds,
         tool_rate: ToolRate::default(),
         policy: Policy { limits: config.limits.clone(), strict_types: config.strict_types },
         gate: Gate::new(&config, http_addr.port()),
-        metrics: Metrics::new(store.clone(), connections.clone(), memory.clone()),
+        metrics,
         store,
         config,
         connections,

@@ -1313,6 +1313,19 @@ export interface components {
             /** @description The bundle. */
             bundle_id: string;
         };
+        /** @description What a rehydration took along. */
+        Rehydrated: {
+            /** @description Entries that it quotes. */
+            carried_entries: number;
+            /** @description Entries that the writer may see and that it leaves out; each can still be found. */
+            dropped_entries: number;
+        };
+        /** @description How often a world's attached writer was full and began anew. */
+        Rehydrations: {
+            /** @description How often. */
+            count: number;
+            last?: components["schemas"]["Rehydrated"] | null;
+        };
         /** @description Whether a bundle was rejected. */
         Rejection: {
             /** @description `CODE: path`. */
@@ -1730,6 +1743,8 @@ export interface components {
             profile: string;
             /** @description OPEN or CLOSED. */
             registry: string;
+            /** @description What its attached writer was told when it was full. */
+            rehydrations: components["schemas"]["Rehydrations"];
             /** @description When it began. */
             start: string;
             /** @description The zone in which local times are meant. */

@@ -151,7 +151,7 @@ fn write_clock(fields: Fields, tag: u64, clock: &ClockState) -> Fields {
 }
 
 fn read_clock(fields: &Fields, tag: u64) -> Read<ClockState> {
-    let timezone = Zone::named(text(fields, tag + 1, "timezone")?).ok_or("timezone")?;
+    let timezone = Zone::recorded(text(fields, tag + 1, "timezone")?);
     Ok(ClockState { time: time(fields, tag, "world_time")?, timezone, paused: fields.get_flag(tag + 2) })
 }
 
@@ -285,10 +285,7 @@ fn read_outcome(fields: &Fields) -> Read<Outcome> {
 
 fn read_config(fields: &Fields) -> Read<Config> {
     let value = parse(text(fields, 1, "config")?.as_bytes()).map_err(|_| "config")?;
-    let start = WorldTime::at(Timestamp(0));
-    let (config, _) =
-        Config::from_json(&Node::root(&value, Code::ConfigInvalid), start).map_err(|_| "config")?;
-    Ok(config)
+    Config::recorded(value).map_err(|_| "config")
 }
 
 fn read_fork(fields: &Fields) -> Read<Fork> {

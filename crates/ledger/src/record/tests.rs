@@ -158,3 +158,11 @@ fn a_foreign_type_is_refused() {
         assert!(matches!(decode(&declared, &payload), Err(RecordError::UnknownType(_))), "{declared}");
     }
 }
+
+#[test]
+fn a_zone_that_the_table_has_no_more_is_read_back_by_its_name() {
+    let to = ClockState { timezone: Zone::recorded("Mars/Olympus"), ..clock() };
+    let fact = Fact::Time(TimeDeclaration { from: to.time.clone(), to });
+    let (declared, payload) = encode(&fact);
+    assert_eq!(decode(&declared, &payload), Ok(fact));
+}

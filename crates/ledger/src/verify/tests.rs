@@ -63,7 +63,7 @@ fn item(id: u128, entry: u128, end: u32, supersedes: Option<u128>) -> Fact {
 fn faults(facts: Vec<Fact>) -> Vec<String> {
     let mut checker = Checker::new(world());
     let turns = (1..).filter_map(TurnId::new);
-    turns.zip(facts).for_each(|(turn, fact)| checker.take(turn, fact));
+    turns.zip(facts).for_each(|(turn, fact)| checker.take(turn, fact, Whose::Own));
     checker.finish().misfits.into_iter().map(|misfit| misfit.what).collect()
 }
 

@@ -171,7 +171,7 @@ pub(crate) fn told(world: &World, at: u32, who: &str, asked: &[Value]) -> Vec<St
     for _ in 0..2 {
         let Due::New(due) = life.due(&view, "r-9") else { panic!("nothing to tell") };
         epoch::validate(&view, &due.epoch).unwrap();
-        told.push(format!("{} {:?} {}", due.epoch.anchor, due.epoch.rehydration, due.dropped));
+        told.push(format!("{} {:?} {:?}", due.epoch.anchor, due.epoch.rehydration, due.carried));
         life.begin(&due);
         life.exchanged(10_000_000);
     }

@@ -55,9 +55,17 @@ fn admit(shared: &Shared, request: &mut Request) -> Result<Pass, Refusal> {
     let (pass, person) = {
         let facts = facts(request, shared.gate.cookie_name())
             .map_err(|error| Box::new((error.into_response(), false)))?;
-        let person = facts.bearer.and_then(|secret| person_of(shared, secret));
+        let person = facts.bearer.map(|secret| person_of(shared, secret)).transpose();
+        let (person, closed) =
+            person.map_or_else(|error| (None, Some(error)), |found| (found.flatten(), None));
         let facts = Facts { person: person.is_some(), ..facts };
-        let refused = |denied: Denied| Box::new((refuse(&denied, request), denied.is_for_known_origin()));
+        let refused = |denied: Denied| {
+            let response = match (&denied, closed) {
+                (Denied::WrongCredentials, Some(closed)) => closed.into_response(),
+                _ => refuse(&denied, request),
+            };
+            Box::new((response, denied.is_for_known_origin()))
+        };
         (shared.gate.decide(&facts, local).map_err(refused)?, person)
     };
     let caller = match (pass, person) {
@@ -72,10 +80,10 @@ fn admit(shared: &Shared, request: &mut Request) -> Result<Pass, Refusal> {
     Ok(pass)
 }
 
-/// The person whose token this is.
-fn person_of(shared: &Shared, secret: &str) -> Option<PersonCaller> {
-    let (room, who, token) = shared.worlds.principal_of(secret, shared.worlds.now())?;
-    Some(PersonCaller { room, who, token })
+/// The person whose token this is; an error if that cannot be told, because its world cannot be read.
+fn person_of(shared: &Shared, secret: &str) -> Result<Option<PersonCaller>, ApiError> {
+    let found = shared.worlds.principal_of(secret, shared.worlds.now())?;
+    Ok(found.map(|(room, who, token)| PersonCaller { room, who, token }))
 }
 
 fn facts<'a>(request: &'a Request, cookie_name: &str) -> Result<Facts<'a>, ApiError> {

@@ -7,10 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::runtime::Handle;
 use turnkeep_ledger::acceptance::Actor;
 use turnkeep_ledger::beat::{self, Beat, Offer};
 use turnkeep_ledger::envelope::{self, Envelope, Kind};
 use turnkeep_ledger::fact::{Door, Fact};
+use turnkeep_ledger::ids::Ids;
 use turnkeep_ledger::outcome::{self, Gate};
 use turnkeep_ledger::{Code, Fault, Grant, Principal, Sight, World};
 use turnkeep_ledger::{projection, proposal};
@@ -22,9 +24,12 @@ use super::error::LedgerError;
 use super::in_flight::{Entry, Pass};
 use super::room::Room;
 use super::writer::{self, Asked, End};
+use crate::memory::LARGE_FROM_BYTES;
 
 /// How long the same request waits for itself.
 const WAIT_FOR_ITSELF: Duration = Duration::from_secs(30);
+/// What a value takes besides its text, about.
+const VALUE_BYTES: usize = 8;
 /// How often a beat is decided again when somebody wrote past us.
 const DECISIONS_MAX: usize = 8;
 
@@ -36,6 +41,55 @@ struct Request {
     bundle: Option<Value>,
     expected_cursor: Option<String>,
     fingerprint: [u8; 32],
+    load: Load,
+}
+
+/// How long it takes to look at a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Load {
+    /// Not worth mentioning.
+    Light,
+    /// So long that it is done beside everything else.
+    Heavy,
+}
+
+impl Load {
+    /// What a request with these parts takes.
+    fn of<'a>(parts: impl IntoIterator<Item = &'a Value>) -> Self {
+        let (mut left, mut open): (usize, Vec<&Value>) = (LARGE_FROM_BYTES, parts.into_iter().collect());
+        while let Some(value) = open.pop() {
+            let Some(rest) = left.checked_sub(VALUE_BYTES + value.as_str().map_or(0, str::len)) else {
+                return Self::Heavy;
+            };
+            left = rest;
+            match value {
+                Value::Array(items) => open.extend(items),
+                Value::Object(fields) => open.extend(fields.values()),
+                _ => {}
+            }
+        }
+        Self::Light
+    }
+
+    /// Looks at the world on the thread of a task.
+    async fn look<T>(self, room: &Room, look: impl FnOnce(&World) -> T) -> T {
+        match self {
+            Self::Light => room.read(look),
+            Self::Heavy => room.study_here(look).await,
+        }
+    }
+
+    /// Does the work, here or beside everything else.
+    async fn carry<T: Send + 'static>(
+        self,
+        room: &Room,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, LedgerError> {
+        match self {
+            Self::Light => Ok(work()),
+            Self::Heavy => room.keeper.blocking(work).await,
+        }
+    }
 }
 
 impl Room {
@@ -45,20 +99,13 @@ impl Room {
         who: &Principal,
         body: Value,
     ) -> Result<Answer, LedgerError> {
-        let envelope = Envelope::parse(&body)?;
-        check_speaker(who, &envelope)?;
-        if envelope.kind == Kind::NoOp {
-            return self.look(who, &envelope);
+        let (room, who) = (Arc::clone(self), who.clone());
+        if body.pointer("/mode/kind").is_some_and(|kind| kind == "NO_OP") {
+            return self.keeper.blocking(move || room.look(&who, &body)).await?;
         }
-        if *who != Principal::Owner {
-            let message = "a BEAT by invocation is the operator's: bring your own bundle to …/beats";
-            return Err(Fault::new(Code::Forbidden, "mode.kind", message).into());
-        }
-        self.check_cursors(who, &envelope, None)?;
-        let fingerprint = envelope::fingerprint(&body, None);
-        let (principal, door) = (who.clone(), Door::Invocation);
-        self.answer(Request { principal, door, envelope, bundle: None, expected_cursor: None, fingerprint })
-            .await
+        let load = Load::of([&body]);
+        let request = load.carry(self, move || room.invoked(who, &body, load)).await??;
+        self.answer(request).await
     }
 
     /// Answers a beat that brings its own bundle.
@@ -69,34 +116,45 @@ impl Room {
         bundle: Value,
         expected_cursor: Option<String>,
     ) -> Result<Answer, LedgerError> {
-        self.answer(self.brought(who, &envelope, bundle, expected_cursor)?).await
+        let (room, who, load) = (Arc::clone(self), who.clone(), Load::of([&envelope, &bundle]));
+        let read = move || room.brought(&who, &envelope, bundle, expected_cursor);
+        let request = load.carry(self, read).await??;
+        self.answer(Request { load, ..request }).await
     }
 
     /// What would become of such a beat. Nothing happens, and ids that it would get are not told.
-    pub(crate) fn check(
-        &self,
+    pub(crate) async fn check(
+        self: &Arc<Self>,
         who: &Principal,
-        envelope: &Value,
+        envelope: Value,
         bundle: Value,
         expected_cursor: Option<String>,
     ) -> Result<Answer, LedgerError> {
-        let request = self.brought(who, envelope, bundle, expected_cursor)?;
-        let reason = if self.answered_before(&request)?.is_some() {
-            self.read(|world| rejection_of(world, &request.envelope.request_id))
-        } else {
-            let decision = self.read(|world| {
-                let offer = offer(world, &request, &End::Silence);
-                beat::decide(world, &Beat { offer, ..as_beat(&request, self.now()) }, &mut self.ids())
-            })?;
-            rejection_in(&decision.facts)
+        let (room, who, load) = (Arc::clone(self), who.clone(), Load::of([&envelope, &bundle]));
+        let work = move || {
+            let request = room.brought(&who, &envelope, bundle, expected_cursor)?;
+            let would_be = |world: &World| rejection(world, &request, room.now(), &mut room.ids());
+            let reason = match load {
+                Load::Light => room.read(would_be),
+                Load::Heavy => room.study(would_be),
+            };
+            let reason = reason?;
+            Ok(checked(request, reason.as_deref()))
         };
-        let mut form = request.bundle.unwrap_or_default();
-        match &reason {
-            Some(reason) => form = proposal::rejected_form(&form, reason),
-            None => form["rejection"] = json!({ "rejected": false, "reason": null }),
+        load.carry(self, work).await?
+    }
+
+    /// An envelope as a request of the operator's.
+    fn invoked(&self, who: Principal, body: &Value, load: Load) -> Result<Request, Fault> {
+        let envelope = Envelope::parse(body)?;
+        check_speaker(&who, &envelope)?;
+        if who != Principal::Owner {
+            let message = "a BEAT by invocation is the operator's: bring your own bundle to …/beats";
+            return Err(Fault::new(Code::Forbidden, "mode.kind", message));
         }
-        let body = json!({ "bundle": form }).to_string().into();
-        Ok(Answer { rejected: reason.is_some(), body, replayed: false, input_ignored: false })
+        self.check_cursors(&who, &envelope, None)?;
+        let (fingerprint, door) = (envelope::fingerprint(body, None), Door::Invocation);
+        Ok(Request { principal: who, door, envelope, bundle: None, expected_cursor: None, fingerprint, load })
     }
 
     /// A beat's parts as a request, if who asks may bring a bundle.
@@ -118,7 +176,8 @@ impl Room {
         }
         self.check_cursors(who, &envelope, expected_cursor.as_deref())?;
         let (principal, door, bundle) = (who.clone(), Door::Beat, Some(bundle));
-        Ok(Request { principal, door, envelope, bundle, expected_cursor, fingerprint })
+        let load = Load::Light;
+        Ok(Request { principal, door, envelope, bundle, expected_cursor, fingerprint, load })
     }
 
     /// What is wrong in itself is refused before it is asked whether the id was used.
@@ -131,10 +190,13 @@ impl Room {
         self.read(|world| beat::check_cursors(&world.view(who.viewer()), envelope, expected))
     }
 
-    fn look(&self, who: &Principal, envelope: &Envelope) -> Result<Answer, LedgerError> {
+    /// Answers an envelope that only reads.
+    fn look(&self, who: &Principal, body: &Value) -> Result<Answer, LedgerError> {
+        let envelope = Envelope::parse(body)?;
+        check_speaker(who, &envelope)?;
         let cursor = envelope.cursor.as_deref();
         let limit = projection::PAGE_ENTRIES_MAX;
-        let page = self.read(|world| {
+        let page = self.study(|world| {
             envelope.check_invoker(&world.config, &world.people)?;
             projection::read(&world.view(who.viewer()), &envelope.request_id, cursor, limit)
         })?;
@@ -143,9 +205,20 @@ impl Room {
     }
 
     async fn answer(self: &Arc<Self>, request: Request) -> Result<Answer, LedgerError> {
+        match request.load {
+            Load::Light => self.answer_here(request).await,
+            Load::Heavy => {
+                let (room, runtime) = (Arc::clone(self), Handle::current());
+                self.keeper.blocking(move || runtime.block_on(room.answer_here(request))).await?
+            }
+        }
+    }
+
+    /// Answers on the thread that it is called on, however long that takes.
+    async fn answer_here(self: &Arc<Self>, request: Request) -> Result<Answer, LedgerError> {
         let give_up = tokio::time::Instant::now() + WAIT_FOR_ITSELF;
         loop {
-            if let Some(answer) = self.answered_before(&request)? {
+            if let Some(answer) = request.load.look(self, |world| answered_before(world, &request)).await? {
                 return Ok(answer);
             }
             match self.flights.enter(
@@ -154,8 +227,13 @@ impl Room {
                 &request.fingerprint,
             )? {
                 Entry::Ours(pass) => {
-                    let room = Arc::clone(self);
-                    return self.keeper.finish(async move { room.carry_out(request, pass).await }).await?;
+                    let (room, load) = (Arc::clone(self), request.load);
+                    let work = async move { room.carry_out(request, pass).await };
+                    return match load {
+                        Load::Light => self.keeper.finish(work).await?,
+                        // On a thread of its own it is carried out whoever goes away.
+                        Load::Heavy => work.await,
+                    };
                 }
                 Entry::Wait(mut done) => {
                     // The channel never carries a word: it closes when the other one ends.
@@ -167,21 +245,9 @@ impl Room {
         }
     }
 
-    fn answered_before(&self, request: &Request) -> Result<Option<Answer>, LedgerError> {
-        let Request { principal, envelope, bundle, fingerprint, .. } = request;
-        self.read(|world| {
-            let Gate::Again(earlier) = outcome::gate(world, principal, &envelope.request_id, fingerprint)?
-            else {
-                return Ok(None);
-            };
-            let body = outcome::replay(world, &earlier, bundle.as_ref())?;
-            let rejected = earlier.rejection.is_some() && earlier.door == Door::Beat;
-            Ok(Some(Answer { rejected, body, replayed: true, input_ignored: false }))
-        })
-    }
-
-    async fn carry_out(&self, request: Request, _pass: Pass) -> Result<Answer, LedgerError> {
-        self.read(|world| beat::check(world, &as_beat(&request, self.now())))?;
+    async fn carry_out(self: &Arc<Self>, request: Request, _pass: Pass) -> Result<Answer, LedgerError> {
+        let load = request.load;
+        load.look(self, |world| beat::check(world, &as_beat(&request, self.now()))).await?;
         // The lease is held until the beat is committed.
         let asked = match request.door {
             Door::Invocation => self.ask_writer(&request.envelope).await?,
@@ -190,14 +256,15 @@ impl Room {
         for _ in 0..DECISIONS_MAX {
             let mut pen = self.pen().await;
             // The one that we waited for may have been this very request.
-            if let Some(answer) = self.answered_before(&request)? {
+            if let Some(answer) = load.look(self, |world| answered_before(world, &request)).await? {
                 return Ok(answer);
             }
-            let decision = self.read(|world| {
+            let decide = |world: &World| {
                 let beat =
                     Beat { offer: offer(world, &request, &asked.end), ..as_beat(&request, self.now()) };
                 beat::decide(world, &beat, &mut self.ids())
-            })?;
+            };
+            let decision = load.look(self, decide).await?;
             match self.commit(&mut pen, decision.facts).await {
                 Ok(()) => {
                     let (rejected, body) = (decision.rejected, decision.response);
@@ -209,6 +276,43 @@ impl Room {
         }
         Err(LedgerError::Abandoned("the world's context is written to by somebody else".to_owned()))
     }
+}
+
+/// The answer that a request got before, if it is one that was made before.
+fn answered_before(world: &World, request: &Request) -> Result<Option<Answer>, Fault> {
+    let Request { principal, envelope, bundle, fingerprint, .. } = request;
+    let Gate::Again(earlier) = outcome::gate(world, principal, &envelope.request_id, fingerprint)? else {
+        return Ok(None);
+    };
+    let body = outcome::replay(world, &earlier, bundle.as_ref())?;
+    let rejected = earlier.rejection.is_some() && earlier.door == Door::Beat;
+    Ok(Some(Answer { rejected, body, replayed: true, input_ignored: false }))
+}
+
+/// Why a bundle was or would be rejected, if it was or would be.
+fn rejection(
+    world: &World,
+    request: &Request,
+    now: Timestamp,
+    ids: &mut Ids,
+) -> Result<Option<String>, Fault> {
+    if answered_before(world, request)?.is_some() {
+        return Ok(rejection_of(world, &request.envelope.request_id));
+    }
+    let offer = offer(world, request, &End::Silence);
+    let decision = beat::decide(world, &Beat { offer, ..as_beat(request, now) }, ids)?;
+    Ok(rejection_in(&decision.facts))
+}
+
+/// What is answered to somebody who asks what would become of a bundle.
+fn checked(request: Request, reason: Option<&str>) -> Answer {
+    let mut form = request.bundle.unwrap_or_default();
+    match reason {
+        Some(reason) => form = proposal::rejected_form(&form, reason),
+        None => form["rejection"] = json!({ "rejected": false, "reason": null }),
+    }
+    let body = json!({ "bundle": form }).to_string().into();
+    Answer { rejected: reason.is_some(), body, replayed: false, input_ignored: false }
 }
 
 fn as_beat(request: &Request, now: Timestamp) -> Beat<'_> {
@@ -268,4 +372,21 @@ fn rejection_in(facts: &[Fact]) -> Option<String> {
 
 fn in_progress() -> Fault {
     Fault::new(Code::InProgress, "request_id", "this very request still runs: ask again")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_takes_long_to_look_at_is_known_by_its_words_or_its_parts() {
+        for (document, load) in [
+            (json!({ "a": "x".repeat(1000) }), Load::Light),
+            (json!({ "a": [{ "b": "x".repeat(LARGE_FROM_BYTES) }] }), Load::Heavy),
+            (json!(vec![0; 100]), Load::Light),
+            (json!(vec![0; LARGE_FROM_BYTES / 2]), Load::Heavy),
+        ] {
+            assert_eq!(Load::of([&Value::Null, &document]), load);
+        }
+    }
 }

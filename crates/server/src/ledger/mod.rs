@@ -7,7 +7,9 @@
 mod beats;
 mod error;
 mod in_flight;
+mod making;
 mod news;
+mod rehydrations;
 mod room;
 #[cfg(test)]
 mod tests;
@@ -16,6 +18,7 @@ mod writer;
 
 pub(crate) use error::LedgerError;
 pub(crate) use news::News;
+pub(crate) use rehydrations::Rehydrations;
 pub(crate) use room::Room;
 pub(crate) use worlds::{Worlds, token_text};
 

@@ -1,21 +1,23 @@
 //! One world: its state for readers, and the one place from which it is written.
 //!
 //! Readers hold a read lock for as long as an answer takes; the writer takes the write lock only to take
-//! facts over that are durable. The world `default` has no contexts until it is first written to.
+//! facts over that are durable. It waits for long readers before it asks for that lock, so that nobody who looks
+//! shortly, on the runtime's own thread, ever stands behind it. The world `default` has no contexts until it is first written to.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio::sync::{Mutex, MutexGuard, watch};
 use turnkeep_ledger::fact::Fact;
 use turnkeep_ledger::ids::{Ids, Name};
-use turnkeep_ledger::log::{self, Place};
+use turnkeep_ledger::log::{Base, Place};
 use turnkeep_ledger::record;
-use turnkeep_ledger::{Code, Fault, World};
+use turnkeep_ledger::{Fault, World};
 use turnkeep_store::{Command, Outcome, Refusal};
-use turnkeep_types::{ContextId, Timestamp, TurnId};
+use turnkeep_types::{ContextId, Timestamp};
 
 use super::error::LedgerError;
 use super::in_flight::InFlight;
+use super::making::beginning;
 use super::news::Teller;
 use super::worlds::Keeper;
 use super::writer::Seat;
@@ -24,6 +26,8 @@ use super::writer::Seat;
 pub(crate) struct Room {
     name: Name,
     world: RwLock<World>,
+    /// Held by those who read for long, and by whoever takes facts over.
+    studies: tokio::sync::RwLock<()>,
     place: Mutex<Option<Place>>,
     changed: watch::Sender<u32>,
     pub(super) flights: Arc<InFlight>,
@@ -41,6 +45,7 @@ impl Room {
         Arc::new(Self {
             name: world.config.world.clone(),
             world: RwLock::new(world),
+            studies: tokio::sync::RwLock::default(),
             place: Mutex::new(place),
             changed,
             flights: Arc::default(),
@@ -54,9 +59,22 @@ impl Room {
         &self.name
     }
 
-    /// Reads the world; the writer waits meanwhile, so keep it short.
+    /// Reads the world shortly: it may be on the thread that serves everybody.
     pub(crate) fn read<T>(&self, look: impl FnOnce(&World) -> T) -> T {
         look(&self.world.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Reads the world for as long as it takes, on a thread that may wait. Commits of this world wait for it, and
+    /// nothing else does.
+    pub(crate) fn study<T>(&self, look: impl FnOnce(&World) -> T) -> T {
+        let _reading = self.studies.blocking_read();
+        self.read(look)
+    }
+
+    /// The same for a task that has a thread of its own.
+    pub(super) async fn study_here<T>(&self, look: impl FnOnce(&World) -> T) -> T {
+        let _reading = self.studies.read().await;
+        self.read(look)
     }
 
     /// Word of every commit: how many entries there are.
@@ -100,10 +118,11 @@ impl Room {
 
     /// Makes facts durable in one append and takes them over. On any error nothing was written.
     ///
-    /// Runs in a task of its own: a caller that goes away must not keep what is durable out of the world.
+    /// Callers run it in a task of its own: one that goes away must not keep what is durable out of the world.
     pub(super) async fn commit(&self, pen: &mut Pen<'_>, facts: Vec<Fact>) -> Result<(), LedgerError> {
         if pen.0.is_none() {
-            let place = self.found(None).await?;
+            let beginning = self.read(beginning);
+            let place = self.keeper.found(&self.name, Base::default(), &beginning).await?;
             place.contexts().into_iter().for_each(|context| self.keeper.own(context, &self.name));
             *pen.0 = Some(place);
         }
@@ -113,17 +132,18 @@ impl Room {
             Ok(Outcome::Appended(appended)) => place.advance(&appended),
             Ok(other) => return Err(LedgerError::Abandoned(format!("an append ended as {other:?}"))),
             Err(Refusal::HeadMoved { context, expected, actual }) => {
-                self.catch_up(place)?;
+                self.catch_up(place).await?;
                 return Err(Refusal::HeadMoved { context, expected, actual }.into());
             }
             Err(refusal) => return Err(refusal.into()),
         }
-        self.take_over(facts);
+        self.take_over(facts).await;
         Ok(())
     }
 
-    fn take_over(&self, facts: Vec<Fact>) {
+    async fn take_over(&self, facts: Vec<Fact>) {
         let is_news = Teller::is_news(&facts);
+        let _alone = self.studies.write().await;
         let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);
         for fact in facts {
             world.apply(fact);
@@ -137,53 +157,10 @@ impl Room {
     }
 
     /// Somebody else wrote to the world's contexts: reads what is there.
-    fn catch_up(&self, place: &mut Place) -> Result<(), LedgerError> {
+    async fn catch_up(&self, place: &mut Place) -> Result<(), LedgerError> {
         let mut facts = Vec::new();
         place.catch_up(self.keeper.store.store(), |_, fact| facts.push(fact))?;
-        self.take_over(facts);
-        Ok(())
-    }
-
-    /// Makes the world's contexts and records its beginning. Repeatable after a crash in between.
-    pub(super) async fn found(&self, base: Option<TurnId>) -> Result<Place, LedgerError> {
-        self.keeper.publish().await?;
-        let [reality, audit, derived] = log::create_contexts(&self.name, base);
-        let audit = self.create(audit).await?;
-        if log::has_begun(self.keeper.store.store(), audit)? {
-            return Err(Fault::new(Code::NameTaken, "world_id", "there is a world of this name").into());
-        }
-        let derived = self.create(derived).await?;
-        let mut place = Place::new([self.create(reality).await?, audit, derived]);
-        let beginning = self.read(|world| {
-            let people = world.people.iter().cloned().map(Fact::Person);
-            let fork = world.forked.clone().map(Fact::Forked);
-            [Fact::Config(Box::new(world.config.clone()))]
-                .into_iter()
-                .chain(fork)
-                .chain(people)
-                .collect::<Vec<_>>()
-        });
-        let Some(command) = place.append(&beginning)? else { return Ok(place) };
-        match self.keeper.store.run(command).await? {
-            Outcome::Appended(appended) => place.advance(&appended),
-            other => return Err(LedgerError::Abandoned(format!("an append ended as {other:?}"))),
-        }
-        // A fork begins with its origin's past, which the caller has taken over already.
-        place.skip(self.keeper.store.store())?;
-        Ok(place)
-    }
-
-    async fn create(&self, command: Command) -> Result<ContextId, LedgerError> {
-        match self.keeper.store.run(command).await? {
-            Outcome::Created(created) => Ok(created.context),
-            other => Err(LedgerError::Abandoned(format!("a creation ended as {other:?}"))),
-        }
-    }
-
-    /// Makes the contexts of a new world, whose reality begins with `base`.
-    pub(super) async fn settle(&self, base: Option<TurnId>) -> Result<(), LedgerError> {
-        let mut pen = self.pen().await;
-        *pen.0 = Some(self.found(base).await?);
+        self.take_over(facts).await;
         Ok(())
     }
 
@@ -196,5 +173,10 @@ impl Room {
     /// The contexts that the world has, if it has any.
     pub(crate) async fn contexts(&self) -> Option<[ContextId; 3]> {
         self.place.lock().await.as_ref().map(Place::contexts)
+    }
+
+    /// The same, and how far they were read: the world as it is between two commits.
+    pub(super) async fn place(&self) -> Option<Place> {
+        self.place.lock().await.clone()
     }
 }

@@ -1,4 +1,4 @@
-//! All worlds: found in the store at start, made and forked while it runs.
+//! All worlds: found in the store at start, and those that were made since.
 //!
 //! A world that cannot be read is kept by its name with the reason: its routes say so, its name stays
 //! taken, and the others work. The search index of a world with many entries is kept in a checkpoint,
@@ -10,19 +10,18 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use turnkeep_ledger::as_of::Point;
 use turnkeep_ledger::checkpoint::{self, Checkpoint};
-use turnkeep_ledger::config::{Person, Profile};
-use turnkeep_ledger::fact::{Fact, Fork};
+use turnkeep_ledger::config::Profile;
 use turnkeep_ledger::ids::{Ids, Name, TokenId};
 use turnkeep_ledger::log::{self, LoadError, Place};
 use turnkeep_ledger::time::WorldTime;
-use turnkeep_ledger::{Code, Config, Fault, Principal, World};
+use turnkeep_ledger::{Config, Principal, World};
 use turnkeep_store::Store;
-use turnkeep_types::{Clock, ContextId, Timestamp, TurnId};
+use turnkeep_types::{Clock, ContextId, Timestamp};
 
 use super::error::LedgerError;
 use super::news::{News, Teller};
+use super::rehydrations::Rehydrations;
 use super::room::Room;
 use crate::handle::StoreHandle;
 
@@ -39,6 +38,7 @@ pub(super) struct Keeper {
     ids: Mutex<Ids>,
     contexts: RwLock<HashMap<ContextId, Name>>,
     pub(super) teller: Teller,
+    pub(super) rehydrations: Rehydrations,
 }
 
 impl Keeper {
@@ -48,6 +48,14 @@ impl Keeper {
         work: impl Future<Output = T> + Send + 'static,
     ) -> Result<T, LedgerError> {
         self.tasks.spawn(work).await.map_err(|error| LedgerError::Abandoned(error.to_string()))
+    }
+
+    /// Runs work that takes long on a thread of its own.
+    pub(super) async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, LedgerError> {
+        self.tasks.spawn_blocking(work).await.map_err(|error| LedgerError::Abandoned(error.to_string()))
     }
 
     /// Publishes the types of records, once.
@@ -74,15 +82,23 @@ const TAIL_ENTRIES_MAX: usize = 4096;
 /// Bytes of their texts.
 const TAIL_BYTES_MAX: usize = 1 << 20;
 
+/// A world that could not be read.
+struct Unreadable {
+    error: LoadError,
+    contexts: [ContextId; 3],
+    /// What its audit says, if that could be read: whose tokens count.
+    audit: Option<World>,
+}
+
 /// All worlds of the server.
 pub(crate) struct Worlds {
     rooms: RwLock<BTreeMap<Name, Arc<Room>>>,
-    unreadable: BTreeMap<Name, LoadError>,
+    unreadable: BTreeMap<Name, Unreadable>,
     /// How many entries the checkpoint of a world has.
     kept: Mutex<BTreeMap<Name, u32>>,
     /// One world is made at a time.
-    making: tokio::sync::Mutex<()>,
-    keeper: Arc<Keeper>,
+    pub(super) making: tokio::sync::Mutex<()>,
+    pub(super) keeper: Arc<Keeper>,
 }
 
 impl Worlds {
@@ -103,6 +119,7 @@ impl Worlds {
             ids,
             contexts: RwLock::default(),
             teller: Teller::default(),
+            rehydrations: Rehydrations::default(),
         };
         let mut worlds = Self {
             rooms: RwLock::default(),
@@ -117,7 +134,8 @@ impl Worlds {
                 for context in contexts {
                     worlds.keeper.own(context, &name);
                 }
-                worlds.unreadable.insert(name, error);
+                let audit = log::load_audit(worlds.keeper.store.store(), contexts).ok().flatten();
+                worlds.unreadable.insert(name, Unreadable { error, contexts, audit });
             }
         }
         if let Ok(None) = worlds.find(DEFAULT)
@@ -160,7 +178,7 @@ impl Worlds {
         }
     }
 
-    fn add(&self, world: World, place: Option<Place>) -> Arc<Room> {
+    pub(super) fn add(&self, world: World, place: Option<Place>) -> Arc<Room> {
         let contexts = place.as_ref().map(Place::contexts);
         let room = Room::new(world, place, Arc::clone(&self.keeper));
         for context in contexts.into_iter().flatten() {
@@ -179,7 +197,7 @@ impl Worlds {
     /// The world of this name, if there is one; an error if it is there and cannot be read.
     pub(crate) fn find(&self, world: &str) -> Result<Option<Arc<Room>>, LedgerError> {
         match self.unreadable.get(world) {
-            Some(error) => Err(LedgerError::Unreadable(error.clone())),
+            Some(unreadable) => Err(LedgerError::Unreadable(unreadable.error.clone())),
             None => Ok(self.get(world)),
         }
     }
@@ -194,15 +212,29 @@ impl Worlds {
         self.keeper.teller.listen()
     }
 
+    /// What rehydrations took along since the start.
+    pub(crate) fn rehydrations(&self) -> &Rehydrations {
+        &self.keeper.rehydrations
+    }
+
     /// The server's clock.
     pub(crate) fn now(&self) -> Timestamp {
         self.keeper.clock.now()
     }
 
-    /// The world whose context this is.
+    /// The contexts of a world that cannot be read.
+    pub(crate) fn unreadable(&self, world: &str) -> Option<[ContextId; 3]> {
+        self.unreadable.get(world).map(|unreadable| unreadable.contexts)
+    }
+
+    /// The name of the world whose context this is, whether it can be read or not.
+    pub(crate) fn name_of(&self, context: ContextId) -> Option<Name> {
+        self.keeper.owner_of(context)
+    }
+
+    /// The world whose context this is, if it can be read.
     pub(crate) fn owner_of(&self, context: ContextId) -> Option<Arc<Room>> {
-        let name = self.keeper.owner_of(context)?;
-        self.get(name.as_str())
+        self.get(self.name_of(context)?.as_str())
     }
 
     /// Whether any context is a world's.
@@ -210,80 +242,24 @@ impl Worlds {
         !self.keeper.contexts.read().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// Whose token this is, if it counts now.
+    /// Whose token this is, if it counts now; an error if it counts, or may count, in a world that cannot be read.
     pub(crate) fn principal_of(
         &self,
         secret: &str,
         now: Timestamp,
-    ) -> Option<(Arc<Room>, Principal, TokenId)> {
-        let room = self.get(token_world(secret)?)?;
+    ) -> Result<Option<(Arc<Room>, Principal, TokenId)>, LedgerError> {
+        let Some(world) = token_world(secret) else { return Ok(None) };
         let hash = *blake3::hash(secret.as_bytes()).as_bytes();
+        if let Some(Unreadable { error, audit, .. }) = self.unreadable.get(world) {
+            let counts = audit.as_ref().is_none_or(|world| world.token_at(&hash, now).is_some());
+            return if counts { Err(LedgerError::Unreadable(error.clone())) } else { Ok(None) };
+        }
+        let Some(room) = self.get(world) else { return Ok(None) };
         let found = room.read(|world| {
-            let token = world.token_of_secret(&hash)?;
-            let counts = token.expires_at.is_none_or(|end| now < end);
-            counts.then(|| (Principal::Person { id: token.person.clone(), write: token.write }, token.id))
+            let token = world.token_at(&hash, now)?;
+            Some((Principal::Person { id: token.person.clone(), write: token.write }, token.id))
         });
-        found.map(|(principal, id)| (room, principal, id))
-    }
-
-    /// Makes a world.
-    pub(crate) async fn create(
-        self: &Arc<Self>,
-        config: Config,
-        persons: Vec<Person>,
-    ) -> Result<Arc<Room>, LedgerError> {
-        let mut world = World::new(config);
-        for person in persons {
-            world.apply(Fact::Person(person));
-        }
-        self.make(world, None).await
-    }
-
-    /// Makes a world that shares the past of another, up to the last beat that a point covers.
-    pub(crate) async fn fork(
-        self: &Arc<Self>,
-        origin: &Room,
-        world: Name,
-        point: Option<&Point>,
-    ) -> Result<Arc<Room>, LedgerError> {
-        let contexts = origin.contexts().await;
-        let contexts = contexts.ok_or_else(|| Fault::new(Code::NotFound, "at", "nothing was written yet"))?;
-        let (base, past) = shared_past(&self.keeper, contexts, point)?;
-        let mut fork = origin.read(|origin| {
-            let mut config = origin.config.clone();
-            config.world = world;
-            let mut fork = World::new(config);
-            origin.people.iter().cloned().for_each(|person| fork.apply(Fact::Person(person)));
-            fork
-        });
-        for fact in past {
-            fork.apply(fact);
-        }
-        fork.apply(Fact::Forked(Fork { from: origin.name().clone(), position: fork.position() }));
-        self.make(fork, base).await
-    }
-
-    /// Makes a world even if whoever asked for it goes away.
-    async fn make(self: &Arc<Self>, world: World, base: Option<TurnId>) -> Result<Arc<Room>, LedgerError> {
-        let worlds = Arc::clone(self);
-        self.keeper.finish(async move { worlds.make_to_the_end(world, base).await }).await?
-    }
-
-    async fn make_to_the_end(&self, world: World, base: Option<TurnId>) -> Result<Arc<Room>, LedgerError> {
-        let _one = self.making.lock().await;
-        let name = world.config.world.clone();
-        if !matches!(self.find(name.as_str()), Ok(None)) {
-            return Err(Fault::new(Code::NameTaken, "world_id", "there is a world of this name").into());
-        }
-        let room = Room::new(world, None, Arc::clone(&self.keeper));
-        room.settle(base).await?;
-        let contexts = room.contexts().await;
-        for context in contexts.into_iter().flatten() {
-            self.keeper.own(context, &name);
-        }
-        self.rooms.write().unwrap_or_else(PoisonError::into_inner).insert(name, Arc::clone(&room));
-        self.keeper.teller.tell_of(room.name());
-        Ok(room)
+        Ok(found.map(|(principal, id)| (room, principal, id)))
     }
 }
 
@@ -328,31 +304,6 @@ fn write_checkpoint(store: &Store, world: &Name, bytes: &[u8]) -> std::io::Resul
     file.write_at(0, bytes)?;
     file.sync()?;
     store.storage().rename(&beside, &name)
-}
-
-/// The facts of a world's reality up to the last beat that a point covers, and the turn of that beat.
-fn shared_past(
-    keeper: &Keeper,
-    contexts: [ContextId; 3],
-    point: Option<&Point>,
-) -> Result<(Option<TurnId>, Vec<Fact>), LedgerError> {
-    let mut facts = Vec::new();
-    let mut kept = (None, 0);
-    let mut shared = 0;
-    Place::new(contexts).reality(keeper.store.store(), |turn, fact| {
-        let covered = match &fact {
-            Fact::Outcome(outcome) if point.is_none_or(|point| point.covers(shared, outcome)) => {
-                Some(outcome.position)
-            }
-            _ => None,
-        };
-        facts.push(fact);
-        if let Some(position) = covered {
-            (kept, shared) = ((Some(turn), facts.len()), position);
-        }
-    })?;
-    facts.truncate(kept.1);
-    Ok((kept.0, facts))
 }
 
 /// What a person's token begins with.

@@ -9,7 +9,7 @@
 
 use std::io::PipeWriter;
 use std::process::Stdio;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::{Mutex, MutexGuard, Semaphore, SemaphorePermit};
 use turnkeep_ledger::config::Writer;
 use turnkeep_ledger::envelope::Envelope;
-use turnkeep_ledger::epoch::{Beginning, Due, Life, Why};
+use turnkeep_ledger::epoch::{Beginning, Carried, Due, Life, Why};
 use turnkeep_ledger::fact::{AuditLine, Fact};
 use turnkeep_ledger::ids::Name;
 use turnkeep_ledger::json;
@@ -142,6 +142,8 @@ enum Failure {
     LoopLimit,
     #[error("it proposed a bundle for another request: it is out of step")]
     OutOfStep,
+    #[error("its question could not be answered: {0}")]
+    Tool(String),
     #[error("the server stops")]
     Stopping,
 }
@@ -156,7 +158,7 @@ impl Failure {
 
 impl Room {
     /// Asks the world's writer. A writer that fails adds nothing; only storage faults are errors.
-    pub(super) async fn ask_writer(&self, envelope: &Envelope) -> Result<Asked<'_>, LedgerError> {
+    pub(super) async fn ask_writer(self: &Arc<Self>, envelope: &Envelope) -> Result<Asked<'_>, LedgerError> {
         if self.read(Charge::of).is_none() {
             return Ok(Asked::nobody());
         }
@@ -206,7 +208,7 @@ impl Room {
     /// Brings the writer to the boundary of a beat: running, and what it must know recorded. No time-out ends
     /// this: what is on its way to the log must be taken over.
     async fn begin(
-        &self,
+        self: &Arc<Self>,
         seat: &mut MutexGuard<'_, Option<Process>>,
         envelope: &Envelope,
         charge: &Charge,
@@ -222,10 +224,11 @@ impl Room {
             };
         }
         let Some(process) = seat.as_mut() else { return Ok(Err(Failure::Ended)) };
-        let due = self.read(|world| process.life.due(&world.view(charge.viewer()), &envelope.request_id));
+        let due = self.due(process.life.clone(), charge.viewer(), Arc::clone(&envelope.request_id)).await?;
         if let Due::New(beginning) = &due {
             self.record_epoch(envelope, beginning).await?;
             if beginning.why == Why::Full {
+                // The old one is told to end, and nobody waits until it has.
                 *process = match Process::start(charge) {
                     Ok(process) => process,
                     Err(failure) => return Ok(Err(failure)),
@@ -236,14 +239,29 @@ impl Room {
         Ok(Ok(due))
     }
 
+    /// What the writer is to be told. Making packs takes a while, so it is done beside everything else.
+    async fn due(
+        self: &Arc<Self>,
+        life: Life,
+        viewer: Viewer,
+        request: Arc<str>,
+    ) -> Result<Due, LedgerError> {
+        let room = Arc::clone(self);
+        let look = move || room.study(|world| life.due(&world.view(viewer), &request));
+        self.keeper.blocking(look).await
+    }
+
     /// Pack, anchor and epoch are one append; if it fails, the beat fails like any storage fault.
     async fn record_epoch(&self, envelope: &Envelope, beginning: &Beginning) -> Result<(), LedgerError> {
         let mut facts = vec![Fact::Epoch(Box::new(beginning.epoch.clone()))];
-        if beginning.why == Why::Full {
-            let details = json!({ "epoch": beginning.epoch.number, "dropped_entries": beginning.dropped });
-            facts.push(self.line(envelope, "rehydration", &details));
+        if let Some(carried) = beginning.carried {
+            facts.push(self.line(envelope, Carried::LINE, &carried.to_json(beginning.epoch.number)));
         }
-        self.commit(&mut self.pen().await, facts).await
+        self.commit(&mut self.pen().await, facts).await?;
+        if let Some(carried) = beginning.carried {
+            self.keeper.rehydrations.count(carried);
+        }
+        Ok(())
     }
 
     fn line(&self, envelope: &Envelope, what: &str, details: &Value) -> Fact {
@@ -303,19 +321,19 @@ fn beat_message(world: &World, envelope: &Envelope, charge: &Charge, due: &Due) 
 
 /// The questions of one beat.
 struct Tools<'a> {
-    room: &'a Room,
+    room: &'a Arc<Room>,
     envelope: &'a Envelope,
     charge: Charge,
     position: u32,
-    asked: Loop,
+    asked: Arc<std::sync::Mutex<Loop>>,
     /// It was told to finish: what it says now adds nothing.
     exhausted: bool,
     lines: Vec<Fact>,
 }
 
 impl<'a> Tools<'a> {
-    fn new(room: &'a Room, envelope: &'a Envelope, charge: Charge) -> Self {
-        let asked = Loop::new(Arc::clone(&envelope.request_id));
+    fn new(room: &'a Arc<Room>, envelope: &'a Envelope, charge: Charge) -> Self {
+        let asked = Arc::new(std::sync::Mutex::new(Loop::new(Arc::clone(&envelope.request_id))));
         let position = room.read(World::position);
         Self { room, envelope, charge, position, asked, exhausted: false, lines: Vec::new() }
     }
@@ -331,21 +349,27 @@ impl<'a> Tools<'a> {
     }
 
     /// Answers a question; the ledger is as it was when the beat began.
-    fn answer(&mut self, request: &Value) -> String {
-        let position = self.position;
-        let caller = Caller { identity: ACTOR.to_owned(), eyes: Eyes::Attached(self.charge.grant()) };
-        let viewer = self.charge.viewer();
-        let answered = self.room.read(|world| {
-            let epoch = world.epoch().map(|epoch| EpochAnchor { viewer: &viewer, pack: &epoch.anchor });
-            self.asked.call(request, |request| tools::answer(world, position, &caller, request, epoch))
-        });
+    async fn answer(&mut self, request: Value) -> Result<String, Failure> {
+        let (room, position, asked) = (Arc::clone(self.room), self.position, Arc::clone(&self.asked));
+        let (viewer, grant) = (self.charge.viewer(), self.charge.grant());
+        let answer = move || {
+            let caller = Caller { identity: ACTOR.to_owned(), eyes: Eyes::Attached(grant) };
+            let answered = room.study(|world| {
+                let epoch = world.epoch().map(|epoch| EpochAnchor { viewer: &viewer, pack: &epoch.anchor });
+                let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
+                asked.call(&request, |request| tools::answer(world, position, &caller, request, epoch))
+            });
+            (answered, request)
+        };
+        let answered = self.room.keeper.blocking(answer).await;
+        let (answered, request) = answered.map_err(|error| Failure::Tool(error.to_string()))?;
         let fault = answered.as_ref().err().map(|fault| fault.code.word());
         self.lines.push(self.room.line(
             self.envelope,
             "tool",
-            &json!({ "request": shown(request), "fault": fault }),
+            &json!({ "request": shown(&request), "fault": fault }),
         ));
-        match answered {
+        Ok(match answered {
             Ok(pack) => format!("{{\"type\":\"result\",\"pack\":{pack}}}"),
             Err(fault) => {
                 self.exhausted |= fault.code == Code::LoopLimit;
@@ -353,7 +377,7 @@ impl<'a> Tools<'a> {
                     json!({ "code": fault.code.word(), "path": fault.path, "message": fault.message });
                 json!({ "type": "result", "error": error }).to_string()
             }
-        }
+        })
     }
 }
 
@@ -396,7 +420,7 @@ impl Process {
                     if tools.exhausted {
                         return Err(garbage());
                     }
-                    let answer = tools.answer(&request);
+                    let answer = tools.answer(request).await?;
                     self.send(answer).await?;
                 }
                 Some("proposal") => {
@@ -410,18 +434,33 @@ impl Process {
         }
     }
 
+    /// Sends a line. A writer that has ended reads no more, even if another process holds its pipe.
     async fn send(&mut self, mut line: String) -> Result<(), Failure> {
         line.push('\n');
         self.life.exchanged(line.len());
-        self.input.write_all(line.as_bytes()).await?;
-        Ok(self.input.flush().await?)
+        let Self { input, child, .. } = self;
+        let send = async {
+            input.write_all(line.as_bytes()).await?;
+            input.flush().await
+        };
+        tokio::select! {
+            biased;
+            sent = send => Ok(sent?),
+            _ = child.wait() => Err(Failure::Ended),
+        }
     }
 
     async fn receive(&mut self) -> Result<String, Failure> {
         let mut line = Vec::new();
-        let read = (&mut self.output).take(LINE_BYTES_MAX).read_until(b'\n', &mut line).await?;
-        self.life.exchanged(read);
-        if read as u64 == LINE_BYTES_MAX {
+        let Self { output, child, .. } = self;
+        let mut bounded = output.take(LINE_BYTES_MAX);
+        tokio::select! {
+            biased;
+            read = bounded.read_until(b'\n', &mut line) => drop(read?),
+            _ = child.wait() => last_words(self.output.get_ref(), &mut line)?,
+        }
+        self.life.exchanged(line.len());
+        if line.len() as u64 >= LINE_BYTES_MAX {
             return Err(Failure::Flood);
         }
         match line.pop() {
@@ -429,4 +468,23 @@ impl Process {
             Some(_) | None => Err(Failure::Ended),
         }
     }
+}
+
+/// What a writer that has ended said before: it is in the pipe already. Another process that holds the pipe is not
+/// waited for.
+fn last_words(output: &ChildStdout, line: &mut Vec<u8>) -> std::io::Result<()> {
+    let mut piece = [0; 4096];
+    while line.last() != Some(&b'\n') && (line.len() as u64) < LINE_BYTES_MAX {
+        match rustix::io::read(output, &mut piece) {
+            Ok(0) | Err(rustix::io::Errno::AGAIN) => return Ok(()),
+            Ok(read) => {
+                let piece = piece.get(..read).unwrap_or_default();
+                let end = piece.iter().position(|byte| *byte == b'\n').map_or(read, |end| end + 1);
+                line.extend_from_slice(piece.get(..end).unwrap_or_default());
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
 }

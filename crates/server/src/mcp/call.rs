@@ -147,7 +147,7 @@ async fn read(shared: &Arc<Shared>, asker: Asker, arguments: &Arguments<'_>) -> 
         return Err(Fault::new(Code::BadLimit, "limit", "must be at least 1").into());
     }
     let work = move || {
-        let page = asker.room.read(|world| {
+        let page = asker.room.study(|world| {
             projection::read(&world.view(asker.who.viewer()), UNNAMED_REQUEST, cursor.as_deref(), limit)
         });
         page.map(|page| page.value).map_err(|fault| at(fault, "cursor").into())

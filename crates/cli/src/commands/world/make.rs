@@ -22,7 +22,7 @@ pub(crate) struct NewArgs {
     world: String,
     /// narrative: time moves by a second a beat, whoever is named is a person; workspace: time is the
     /// clock's, only those who were added are
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_enum, ignore_case = true, default_value_t)]
     profile: Profile,
     /// Somebody who may write and be written to; may be repeated
     #[arg(long = "person", value_name = "PERSON")]
@@ -153,5 +153,15 @@ pub(super) async fn show(http: &mut Http, args: &ShowArgs, app: &mut App) -> Res
     if let Some(past) = world.pointer("/forked_from/world_id").and_then(Value::as_str) {
         pairs.push(("Forked from", past.to_owned()));
     }
+    if let Some(anew) = rehydrations(&world) {
+        pairs.push(("Rehydrations", anew));
+    }
     app.out.pairs(&pairs)
+}
+
+/// How often the attached writer was full, and what the last one that began anew was told.
+fn rehydrations(world: &Value) -> Option<String> {
+    let number = |path: &str| world.pointer(&format!("/rehydrations/{path}")).and_then(Value::as_u64);
+    let (carried, dropped) = (number("last/carried_entries")?, number("last/dropped_entries")?);
+    Some(format!("{}, the last carried {carried} entries and dropped {dropped}", number("count")?))
 }

@@ -86,7 +86,7 @@ pub(crate) async fn check(
     mut body: Json,
 ) -> Result<Response, ApiError> {
     let Brought { envelope, bundle, expected_cursor } = brought(&mut body)?;
-    Ok(respond(seat.room.check(&seat.who, &envelope, bundle, expected_cursor)?))
+    Ok(respond(seat.room.check(&seat.who, envelope, bundle, expected_cursor).await?))
 }
 
 /// What a beat brings.

@@ -42,7 +42,13 @@ fn may_be_added(world: &World, person: &Person) -> Result<(), Fault> {
     if world.people.spelling(person.id.as_str()).is_some_and(|known| *known != person.id) {
         return Err(Fault::new(Code::NameTaken, "person_id", "is there already in another spelling"));
     }
-    if world.people.get(person.id.as_str()).is_none() && world.people.iter().count() >= PERSONS_MAX {
+    let is_new = world.people.get(person.id.as_str()).is_none();
+    if let Some(used) = world.spelt_otherwise(&person.id).filter(|_| is_new) {
+        let message =
+            format!("is in use as `{used}`, who could write no more: add that one, or take another name");
+        return Err(Fault::new(Code::NameTaken, "person_id", message));
+    }
+    if is_new && world.people.iter().count() >= PERSONS_MAX {
         return Err(Fault::new(
             Code::ConfigInvalid,
             "person_id",

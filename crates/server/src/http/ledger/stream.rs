@@ -39,9 +39,9 @@ pub(crate) async fn page(
 
 fn read(seat: &Seat, query: &StreamQuery) -> Result<Value, Fault> {
     if seat.audit {
-        return seat.room.read(|world| everything(world, query));
+        return seat.room.study(|world| everything(world, query));
     }
-    seat.room.read(|world| {
+    seat.room.study(|world| {
         let view = world.view(seat.viewer());
         let page = projection::read(&view, UNNAMED_REQUEST, query.cursor.as_deref(), query.limit);
         page.map(|page| page.value).map_err(|fault| at(fault, "cursor"))

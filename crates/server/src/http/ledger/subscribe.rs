@@ -83,8 +83,8 @@ impl Feed {
             let page = match self.page().await {
                 Ok(Some(page)) => page,
                 Ok(None) => return true,
-                Err(fault) => {
-                    tracing::debug!(code = %fault.code, "a subscription ends");
+                Err(error) => {
+                    tracing::debug!(%error, "a subscription ends");
                     return false;
                 }
             };
@@ -99,17 +99,24 @@ impl Feed {
     }
 
     /// The next page, if it holds anything.
-    async fn page(&self) -> Result<Option<Projection>, Fault> {
-        let page = self.seat.room.read(|world| {
-            let (view, cursor) = (world.view(self.seat.viewer()), self.cursor.as_deref());
-            let seen = cursor.map_or(Ok(0), |cursor| cursor::read(&view, cursor, "cursor"))?;
-            if seen == view.count() {
-                return Ok(None);
-            }
-            projection::read(&view, UNNAMED_REQUEST, cursor, PAGE_ENTRIES_MAX).map(Some)
+    async fn page(&self) -> Result<Option<Projection>, ApiError> {
+        let (viewer, cursor) = (self.seat.viewer(), self.cursor.clone());
+        let has_more = self.seat.room.read(|world| {
+            let view = world.view(viewer.clone());
+            let seen = cursor.as_deref().map_or(Ok(0), |cursor| cursor::read(&view, cursor, "cursor"))?;
+            Ok::<_, Fault>(seen < view.count())
         });
-        tokio::task::yield_now().await;
-        page.map_err(|fault| at(fault, "cursor"))
+        if !has_more? {
+            return Ok(None);
+        }
+        let room = Arc::clone(&self.seat.room);
+        let read = move || {
+            let page = room.study(|world| {
+                projection::read(&world.view(viewer), UNNAMED_REQUEST, cursor.as_deref(), PAGE_ENTRIES_MAX)
+            });
+            page.map(Some).map_err(|fault| at(fault, "cursor").into())
+        };
+        self.shared.blocking(read).await
     }
 
     /// Whether whoever opened the subscription may still read.

@@ -88,7 +88,7 @@ impl Asker {
         let work = move || {
             let request = ToolRequest::parse(&request)?;
             let answered: Result<Value, Fault> =
-                room.read(|world| answer(world, world.position(), &caller, &request, None));
+                room.study(|world| answer(world, world.position(), &caller, &request, None));
             answered.map_err(ApiError::from)
         };
         shared.blocking(work).await

@@ -42,7 +42,7 @@ pub(crate) async fn view(
     }
     let viewer = viewer(&seat, person)?;
     let vs = query.vs.as_deref().map(|other| self::viewer(&seat, other)).transpose()?;
-    let work = move || Ok(Json(seat.room.read(|world| compare(world, &viewer, vs, &query))?));
+    let work = move || Ok(Json(seat.room.study(|world| compare(world, &viewer, vs, &query))?));
     shared.blocking(work).await
 }
 

@@ -13,6 +13,7 @@ use turnkeep_ledger::fact::{ClockState, Fact, TimeDeclaration};
 use turnkeep_ledger::ids::Name;
 use turnkeep_ledger::json::Node;
 use turnkeep_ledger::time::WorldTime;
+use turnkeep_ledger::world::Rehydrations;
 use turnkeep_ledger::{Code, Config, Fault, Viewer, World};
 use turnkeep_wire::json as wire;
 
@@ -125,7 +126,7 @@ pub(crate) async fn fork(
     let at = root.optional("at")?.map(|node| node.text()).transpose()?;
     let point = |at| seat.room.read(|world| Point::read(world, &Viewer::operator(), at, "at"));
     let at = at.map(point).transpose()?;
-    let room = shared.worlds.fork(&seat.room, name, at.as_ref()).await?;
+    let room = shared.worlds.fork(&seat.room, name, at).await?;
     Ok((StatusCode::CREATED, Json(shape(&room))))
 }
 
@@ -138,6 +139,7 @@ fn shape(room: &Room) -> Value {
         shape["timezone"] = world.clock.timezone.as_str().into();
         shape["persons"] = persons.into();
         shape["forked_from"] = forked.into();
+        shape["rehydrations"] = rehydrations(world.rehydrations());
         shape["world_time"] = json!({
             "time": world.clock.time.as_str(),
             "timezone": world.clock.timezone.as_str(),
@@ -145,4 +147,11 @@ fn shape(room: &Room) -> Value {
         });
         shape
     })
+}
+
+/// How often the attached writer began anew because it was full, and what it was told of the past.
+fn rehydrations(of: Rehydrations) -> Value {
+    let last =
+        of.last.map(|last| json!({ "carried_entries": last.entries, "dropped_entries": last.dropped }));
+    json!({ "count": of.count, "last": last })
 }

@@ -4,7 +4,7 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use turnkeep_ledger::fact::{AuditLine, Fact};
-use turnkeep_ledger::log::{self, Unrecordable};
+use turnkeep_ledger::log::{self, Base, Unrecordable};
 use turnkeep_types::TurnId;
 
 use super::*;
@@ -50,7 +50,7 @@ async fn p17_a_fork_leaves_out_a_beat_without_entries_behind_its_point() {
         ("by-time", room.read(|world| Point::read(world, &Viewer::operator(), time.as_str(), "at")).unwrap()),
         ("by-entries", Point::Entries(1)),
     ] {
-        let fork = house.worlds.fork(&room, name(fork), Some(&point)).await.unwrap();
+        let fork = house.worlds.fork(&room, name(fork), Some(point.clone())).await.unwrap();
         assert_eq!(all(&fork), ["one"]);
         assert_eq!(fork.read(|world| world.clock.time.clone()), time, "{point:?}");
         assert!(fork.read(|world| world.outcome("r-2").is_none()), "{point:?}");
@@ -66,7 +66,7 @@ async fn a_fork_that_was_begun_elsewhere_and_never_finished_does_not_stop_anothe
         let house = House::open(disk.clone());
         let room = house.payments().await;
         say(&room, "r-1", "one").await.unwrap();
-        for command in log::create_contexts(&name("other"), TurnId::new(1)) {
+        for command in log::create_contexts(&name("other"), Base { reality: TurnId::new(1), derived: None }) {
             house.store.run(command).unwrap();
         }
         let fork = house.worlds.fork(&room, name("other"), None).await.unwrap();

@@ -3,7 +3,7 @@
 use super::*;
 
 /// A world whose writer is this shell script.
-async fn attached(house: &House, script: &str, limits: Value) -> Arc<Room> {
+pub(super) async fn attached(house: &House, script: &str, limits: Value) -> Arc<Room> {
     let body = json!({ "world_id": "w", "writer": format!("cmd: {script}"), "limits": limits });
     house.world(body).await
 }
@@ -25,7 +25,7 @@ fn ask(times: u32) -> String {
     )
 }
 
-fn lines(house: &House, contexts: [turnkeep_types::ContextId; 3], what: &str) -> Vec<String> {
+pub(super) fn lines(house: &House, contexts: [turnkeep_types::ContextId; 3], what: &str) -> Vec<String> {
     use turnkeep_ledger::fact::Fact;
     use turnkeep_ledger::log::Place;
     let mut found = Vec::new();
@@ -151,7 +151,7 @@ async fn the_example_attaches_any_program_that_reads_a_prompt_and_prints_words()
 }
 
 /// Keeps what it was sent in a file, and is silent.
-fn keeping(file: &std::path::Path) -> String {
+pub(super) fn keeping(file: &std::path::Path) -> String {
     format!(
         r#"while read -r line; do printf '%s\n' "$line" >> {}; echo '{{"type":"no_write"}}'; done"#,
         file.display()
@@ -159,7 +159,7 @@ fn keeping(file: &std::path::Path) -> String {
 }
 
 /// The beats that such a writer was told.
-fn sent_to(file: &std::path::Path) -> Vec<Value> {
+pub(super) fn sent_to(file: &std::path::Path) -> Vec<Value> {
     let sent = std::fs::read_to_string(file).unwrap_or_default();
     sent.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -246,7 +246,7 @@ async fn while_time_is_paused_the_writer_is_not_asked() {
 }
 
 /// Whether a process runs; one that has ended and was not yet waited for does not.
-fn runs(pid: &str) -> bool {
+pub(super) fn runs(pid: &str) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
     status.rsplit(')').next().is_some_and(|rest| !rest.trim().is_empty() && !rest.trim().starts_with('Z'))
 }

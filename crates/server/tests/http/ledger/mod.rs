@@ -2,10 +2,12 @@
 
 mod audit;
 mod binary;
+mod damaged;
 mod mcp;
 mod payments;
 mod principals;
 mod raw;
+mod rehydrations;
 mod subscribe;
 mod table;
 mod unchanged;
@@ -14,6 +16,7 @@ mod worlds;
 use std::fmt;
 
 use serde_json::{Value, json};
+use turnkeep_journal::MemoryStorage;
 use turnkeep_server::{Auth, Token};
 use turnkeep_types::Timestamp;
 
@@ -72,7 +75,11 @@ pub(super) struct Team {
 
 impl Team {
     pub(super) async fn start() -> Self {
-        let server = Server::with(|config| config.auth = Auth::Token(Token::new(OWNER))).await;
+        Self::start_on(MemoryStorage::new()).await
+    }
+
+    pub(super) async fn start_on(disk: MemoryStorage) -> Self {
+        let server = Server::on(disk, |config| config.auth = Auth::Token(Token::new(OWNER))).await;
         let mut team = Self { server, tokens: vec![(Kind::Wrong, "tkp.team.0".to_owned())] };
         team.tokens.push((Kind::Owner, OWNER.to_owned()));
         for world in ["team", "else"] {

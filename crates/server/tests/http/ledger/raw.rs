@@ -7,7 +7,7 @@ use turnkeep_types::BlobHash;
 use super::{Kind, Team, refused};
 use crate::fs::tree;
 
-async fn contexts(team: &Team) -> Vec<String> {
+pub(super) async fn contexts(team: &Team) -> Vec<String> {
     let page = team.get(Kind::Owner, "/v1/contexts?label=turnkeep.ledger.world=team").await.json();
     let contexts = page["contexts"].as_array().unwrap().iter();
     contexts.map(|context| context["context_id"].as_str().unwrap().to_owned()).collect()

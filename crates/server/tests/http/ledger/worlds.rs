@@ -260,3 +260,32 @@ async fn shapes_have_schemas() {
     refused(&team.get(Kind::Reader, "/v1/worlds/team/schemas/mood").await, 404, "NOT_FOUND", "mood");
     team.stop().await;
 }
+
+#[tokio::test]
+async fn nobody_is_added_in_another_spelling_than_is_in_use() {
+    let team = Team::start().await;
+    let made = team.post(Kind::Owner, "/v1/worlds", &json!({ "world_id": "open" })).await;
+    assert_eq!(made.status, 201, "{}", made.text());
+    let write = async |request: &str, person: &str, to: Option<&[&str]>| {
+        let path = format!("/v1/worlds/open/beats?as={person}");
+        team.post(Kind::Owner, &path, &beat(request, person, "hi", to)).await
+    };
+    let add = async |person: &str| {
+        team.post(Kind::Owner, "/v1/worlds/open/persons", &json!({ "person_id": person })).await
+    };
+    assert_eq!(write("r-1", "zed", None).await.status, 200);
+    assert_eq!(write("r-2", "amy", Some(&["GEORGE", "Joe"])).await.status, 200);
+    assert_eq!(write("r-3", "amy", Some(&["kim"])).await.status, 200);
+    let token = json!({ "person_id": "lou", "write": true });
+    assert_eq!(team.post(Kind::Owner, "/v1/worlds/open/tokens", &token).await.status, 201);
+    for taken in ["ZED", "Amy", "JOE", "Lou"] {
+        refused(&add(taken).await, 409, "NAME_TAKEN", taken);
+    }
+    // Whom a hidden entry names shows in no answer.
+    assert_eq!(add("KIM").await.status, 201);
+    for same in ["zed", "amy", "Joe", "lou", "new"] {
+        assert_eq!(add(same).await.status, 201, "{same}");
+    }
+    assert_eq!(write("r-4", "zed", None).await.status, 200, "and writes on");
+    team.stop().await;
+}

@@ -108,8 +108,26 @@ shapes! {
         persons: Vec<Person>,
         /// The world whose past it shares.
         forked_from: Option<ForkedFrom>,
+        /// What its attached writer was told when it was full.
+        rehydrations: Rehydrations,
         /// Its time.
         world_time: WorldClock,
+    }
+    /// How often a world's attached writer was full and began anew.
+    #[serde(deny_unknown_fields)]
+    Rehydrations {
+        /// How often.
+        count: u64,
+        /// What the last one took along.
+        last: Option<Rehydrated>,
+    }
+    /// What a rehydration took along.
+    #[serde(deny_unknown_fields)]
+    Rehydrated {
+        /// Entries that it quotes.
+        carried_entries: u64,
+        /// Entries that the writer may see and that it leaves out; each can still be found.
+        dropped_entries: u64,
     }
     /// As whom a caller is in a world.
     #[serde(deny_unknown_fields)]

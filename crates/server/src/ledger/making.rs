@@ -1,0 +1,126 @@
+//! How worlds begin: made, or forked from another.
+//!
+//! A world is there once its configuration is recorded; what broke off before leaves contexts that nobody finds.
+//! One is made at a time, to its end, even if whoever asked for it goes away. A fork is read from the store like
+//! any world at a start, so that it is the same after the next one.
+
+use std::sync::Arc;
+
+use turnkeep_ledger::as_of::Point;
+use turnkeep_ledger::config::Person;
+use turnkeep_ledger::fact::Fact;
+use turnkeep_ledger::fork::Past;
+use turnkeep_ledger::ids::Name;
+use turnkeep_ledger::log::{self, Base, Place};
+use turnkeep_ledger::{Code, Config, Fault, World};
+use turnkeep_store::{Command, Outcome};
+use turnkeep_types::ContextId;
+
+use super::error::LedgerError;
+use super::room::Room;
+use super::worlds::{Keeper, Worlds};
+
+/// What a world's audit begins with.
+pub(super) fn beginning(world: &World) -> Vec<Fact> {
+    let people = world.people.iter().cloned().map(Fact::Person);
+    [Fact::Config(Box::new(world.config.clone()))].into_iter().chain(people).collect()
+}
+
+impl Worlds {
+    /// Makes a world.
+    pub(crate) async fn create(
+        self: &Arc<Self>,
+        config: Config,
+        persons: Vec<Person>,
+    ) -> Result<Arc<Room>, LedgerError> {
+        let mut world = World::new(config);
+        for person in persons {
+            world.apply(Fact::Person(person));
+        }
+        let worlds = Arc::clone(self);
+        let make = async move {
+            let _one = worlds.making.lock().await;
+            let name = world.config.world.clone();
+            worlds.check_free(&name)?;
+            let place = worlds.keeper.found(&name, Base::default(), &beginning(&world)).await?;
+            Ok(worlds.open_to_all(world, place))
+        };
+        self.keeper.finish(make).await?
+    }
+
+    /// Makes a world that shares the past of another, up to the last beat that a point covers.
+    pub(crate) async fn fork(
+        self: &Arc<Self>,
+        origin: &Room,
+        name: Name,
+        point: Option<Point>,
+    ) -> Result<Arc<Room>, LedgerError> {
+        let place = origin.place().await;
+        let place = place.ok_or_else(|| Fault::new(Code::NotFound, "at", "nothing was written yet"))?;
+        let (worlds, from) = (Arc::clone(self), origin.name().clone());
+        let make = async move {
+            let _one = worlds.making.lock().await;
+            worlds.check_free(&name)?;
+            let (store, fork) = (worlds.keeper.store.store().clone(), name.clone());
+            let past = move || Past::of(&store, (&from, &place), &fork, point.as_ref());
+            let past = worlds.keeper.blocking(past).await??;
+            let place = worlds.keeper.found(&name, past.base, &past.beginning).await?;
+            let (store, contexts) = (worlds.keeper.store.store().clone(), place.contexts());
+            let world = worlds.keeper.blocking(move || log::load(&store, contexts)).await??;
+            let (world, place) = world.ok_or(log::LoadError::NoConfiguration(name))?;
+            Ok(worlds.open_to_all(world, place))
+        };
+        self.keeper.finish(make).await?
+    }
+
+    fn check_free(&self, name: &Name) -> Result<(), Fault> {
+        match self.find(name.as_str()) {
+            Ok(None) => Ok(()),
+            Ok(Some(_)) | Err(_) => Err(taken()),
+        }
+    }
+
+    fn open_to_all(&self, world: World, place: Place) -> Arc<Room> {
+        let room = self.add(world, Some(place));
+        self.keeper.teller.tell_of(room.name());
+        room
+    }
+}
+
+fn taken() -> Fault {
+    Fault::new(Code::NameTaken, "world_id", "there is a world of this name")
+}
+
+impl Keeper {
+    /// Makes a world's contexts and records its beginning. Repeatable after a crash in between.
+    pub(super) async fn found(
+        &self,
+        name: &Name,
+        base: Base,
+        beginning: &[Fact],
+    ) -> Result<Place, LedgerError> {
+        self.publish().await?;
+        let [reality, audit, derived] = log::create_contexts(name, base);
+        let audit = self.create_context(audit).await?;
+        if log::has_begun(self.store.store(), audit)? {
+            return Err(taken().into());
+        }
+        let derived = self.create_context(derived).await?;
+        let mut place = Place::new([self.create_context(reality).await?, audit, derived]);
+        // A fork's contexts have its origin's past in them already.
+        place.skip(self.store.store())?;
+        let Some(command) = place.append(beginning)? else { return Ok(place) };
+        match self.store.run(command).await? {
+            Outcome::Appended(appended) => place.advance(&appended),
+            other => return Err(LedgerError::Abandoned(format!("an append ended as {other:?}"))),
+        }
+        Ok(place)
+    }
+
+    async fn create_context(&self, command: Command) -> Result<ContextId, LedgerError> {
+        match self.store.run(command).await? {
+            Outcome::Created(created) => Ok(created.context),
+            other => Err(LedgerError::Abandoned(format!("a creation ended as {other:?}"))),
+        }
+    }
+}
