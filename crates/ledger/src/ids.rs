@@ -9,6 +9,9 @@ use std::sync::Arc;
 
 /// The alphabet of ids: no letter that is easily taken for another.
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+/// The digit of each byte; [`NO_DIGIT`] where it is none.
+const DIGITS: [u8; 256] = digits();
+const NO_DIGIT: u8 = u8::MAX;
 /// Five bits a character.
 const ID_CHARACTERS: usize = 26;
 
@@ -31,9 +34,19 @@ fn read_id(text: &str) -> Option<u128> {
         return None;
     }
     text.bytes().try_fold(0u128, |number, byte| {
-        let digit = ALPHABET.iter().position(|&letter| letter == byte)?;
-        Some((number << 5) | digit as u128)
+        let digit = DIGITS[usize::from(byte)];
+        (digit != NO_DIGIT).then_some((number << 5) | u128::from(digit))
     })
+}
+
+const fn digits() -> [u8; 256] {
+    let mut digits = [NO_DIGIT; 256];
+    let mut digit = 0;
+    while digit < 32 {
+        digits[ALPHABET[digit as usize] as usize] = digit;
+        digit += 1;
+    }
+    digits
 }
 
 macro_rules! random_id {

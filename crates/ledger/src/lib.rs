@@ -32,6 +32,7 @@ pub mod principal;
 pub mod projection;
 pub mod proposal;
 pub mod quotation;
+mod reading;
 pub mod record;
 pub mod rehydration;
 pub mod retrieval;

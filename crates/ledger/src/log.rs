@@ -12,6 +12,7 @@ use turnkeep_types::{BlobHash, ContextId, TurnId};
 
 use crate::fact::{Fact, Family};
 use crate::ids::Name;
+use crate::reading::Turns;
 use crate::record::{self, RecordError};
 use crate::world::World;
 
@@ -215,16 +216,12 @@ impl Place {
 
 impl Stretch {
     fn catch_up(&mut self, store: &Store, mut take: impl FnMut(TurnId, Fact)) -> Result<(), LoadError> {
-        loop {
-            let turns = store.range(self.context, self.turns, PAGE_TURNS)?;
-            let Some(last) = turns.last().map(|last| (last.id, last.depth + 1)) else { return Ok(()) };
-            for turn in turns {
-                let payload = store.payload(&turn)?;
-                let fact = record::decode(&turn.declared, &payload.raw()?);
-                take(turn.id, fact.map_err(|error| LoadError::Record { turn: turn.id, error })?);
-            }
-            (self.head, self.turns) = (Some(last.0), last.1);
-        }
+        let context = store.context(self.context)?;
+        let Some(head) = context.head else { return Ok(()) };
+        let turns = Turns { context: self.context, from: self.turns, end: context.head_depth + 1 };
+        turns.each(store, |page| page.into_iter().for_each(|(turn, fact)| take(turn, fact)))?;
+        (self.head, self.turns) = (Some(head), turns.end);
+        Ok(())
     }
 }
 

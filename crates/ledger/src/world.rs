@@ -92,9 +92,13 @@ impl World {
         }
     }
 
-    /// The same, with an index that has the entries already which are to be applied first.
-    pub(crate) fn with_index(config: Config, index: Index) -> Self {
-        Self { index, ..Self::new(config) }
+    /// Takes an index over that has the entries already which are to be applied first. There are none yet.
+    pub(crate) fn adopt(&mut self, index: Index) {
+        let count = index.len() as usize;
+        self.entries.reserve(count);
+        self.class_of.reserve(count);
+        self.entry_numbers.reserve(count);
+        self.index = index;
     }
 
     /// Takes a fact over.
