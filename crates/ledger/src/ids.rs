@@ -21,12 +21,12 @@ const ID_CHARACTERS: usize = 26;
 pub struct ParseIdError(pub String);
 
 fn write_id(number: u128, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    for place in (0..ID_CHARACTERS).rev() {
-        let digit = (number >> (place * 5)) & 31;
-        let digit = usize::try_from(digit).unwrap_or_default();
-        write!(f, "{}", char::from(*ALPHABET.get(digit).unwrap_or(&b'0')))?;
+    let mut text = [b'0'; ID_CHARACTERS];
+    for (place, letter) in text.iter_mut().rev().enumerate() {
+        let digit = usize::try_from((number >> (place * 5)) & 31).unwrap_or_default();
+        *letter = *ALPHABET.get(digit).unwrap_or(&b'0');
     }
-    Ok(())
+    f.write_str(std::str::from_utf8(&text).unwrap_or_default())
 }
 
 fn read_id(text: &str) -> Option<u128> {

@@ -26,6 +26,7 @@ pub mod ids;
 pub mod json;
 pub mod lint;
 pub mod log;
+mod numbers;
 pub mod outcome;
 pub mod pocket;
 pub mod principal;

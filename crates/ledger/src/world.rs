@@ -13,6 +13,7 @@ use crate::fact::{
     BundleCommit, ClockState, Epoch, Fact, Fork, ItemKind, Note, Outcome, PocketItem, Scene, Token,
 };
 use crate::ids::{BundleId, EntryId, ItemId, Name, TokenId};
+use crate::numbers::Numbers;
 use crate::search::{ClassId, Document, Index, date_words};
 use crate::view::View;
 
@@ -52,7 +53,7 @@ pub struct World {
     classes: Classes,
     index: Index,
     authored: HashMap<Name, Vec<u32>>,
-    entry_numbers: HashMap<EntryId, u32>,
+    entry_numbers: Numbers,
     bundles: HashMap<BundleId, Bundle>,
     items: Vec<Pocketed>,
     item_numbers: HashMap<ItemId, u32>,
@@ -79,7 +80,7 @@ impl World {
             classes: Classes::default(),
             index: Index::default(),
             authored: HashMap::new(),
-            entry_numbers: HashMap::new(),
+            entry_numbers: Numbers::default(),
             bundles: HashMap::new(),
             items: Vec::new(),
             item_numbers: HashMap::new(),
@@ -97,7 +98,7 @@ impl World {
         let count = index.len() as usize;
         self.entries.reserve(count);
         self.class_of.reserve(count);
-        self.entry_numbers.reserve(count);
+        self.entry_numbers.reserve(count, |_| None);
         self.index = index;
     }
 
@@ -135,13 +136,14 @@ impl World {
             });
         }
         self.authored.entry(entry.author.id.clone()).or_default().push(number);
-        self.entry_numbers.insert(entry.id, number);
+        let id_of = |number| self.entries.get(number as usize).map(|entry| entry.id);
+        self.entry_numbers.insert(entry.id, number, id_of);
         self.class_of.push(class);
         self.entries.push(entry);
     }
 
     fn push_item(&mut self, item: PocketItem) {
-        let Some(&entry) = self.entry_numbers.get(&item.entry) else { return };
+        let Some(entry) = self.number_of(item.entry) else { return };
         let old = item.supersedes.and_then(|old| self.item_numbers.get(&old)).map(|&old| old as usize);
         let replaced_for_all = old.is_none_or(|old| self.end_item(old, entry));
         // An item without a title only takes another one away.
@@ -253,7 +255,7 @@ impl World {
     }
 
     pub(crate) fn number_of(&self, id: EntryId) -> Option<u32> {
-        self.entry_numbers.get(&id).copied()
+        self.entry_numbers.find(id, |number| self.entry(number).map(|entry| entry.id))
     }
 
     /// The entries of an author, ascending, whoever may see them.

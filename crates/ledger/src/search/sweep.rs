@@ -62,6 +62,7 @@ pub(super) struct Sweep<'a> {
 
 impl<'a> Sweep<'a> {
     /// For the `count` best of those that pass.
+    #[cfg_attr(not(test), expect(clippy::large_stack_arrays, reason = "moved to the heap at once"))]
     pub(super) fn new(scoring: &'a Scoring<'a>, filter: &'a Filter, count: usize) -> Self {
         let lists = scoring.terms.iter().filter_map(|term| scoring.view.list(term.number));
         let mut left: Vec<f32> = scoring.terms.iter().map(|term| term.bound).collect();
