@@ -28,7 +28,7 @@ impl Screen {
             col.and_then(|col| screen.cell(row, col)).map(look).unwrap_or_default()
         };
         let (lead, word) = (look_at(first), look_at(second));
-        Row { wrapped: screen.row_wrapped(row), lead, word, text }
+        Row { wrapped: self.is_wrapped(row), lead, word, text }
     }
 
     fn read_row(&self, row: u16, cols: u16) -> Row {
@@ -48,10 +48,20 @@ impl Screen {
         let mut words = words.into_iter();
         Row {
             text,
-            wrapped: screen.row_wrapped(row),
+            wrapped: self.is_wrapped(row),
             lead: words.next().unwrap_or_default(),
             word: words.next().unwrap_or_default(),
         }
+    }
+
+    /// Whether a line goes on in the next row. Something stands at the end of such a row: a program that does
+    /// not know the window's new size yet fills rows with blanks up to the old one.
+    fn is_wrapped(&self, row: u16) -> bool {
+        let screen = self.parser.screen();
+        let cols = screen.size().1.get();
+        let printed =
+            |col| screen.cell(row, col).is_some_and(|cell| cell.has_contents() && cell.contents() != " ");
+        screen.row_wrapped(row) && (cols.saturating_sub(2)..cols).any(printed)
     }
 
     pub(super) fn read_cell(&self, (row, col): (u16, u16), text: &mut String) {

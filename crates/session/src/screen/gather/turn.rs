@@ -193,7 +193,10 @@ impl Turn {
         }
         let (room, top) = (self.room(), self.side.top);
         match align(&self.side.rows, &region, top) {
-            Some(at) if at < top && is_inside(&self.side.rows, &region, at) => return,
+            Some(at) if at < top && is_inside(&self.side.rows, &region, at) => {
+                self.side.look_again(at, &region);
+                return;
+            }
             Some(at) => self.side.move_top(at),
             None if !self.side.spoke && silent(self) => self.side.start_anew(),
             None if resized => {}
@@ -246,6 +249,13 @@ impl Side {
     pub(super) fn replace(&mut self, region: Vec<Row>, room: usize) -> bool {
         self.truncate(self.top);
         self.append(region, room)
+    }
+
+    /// A frame shows the rows from this place on again: what counts is how they look now.
+    fn look_again(&mut self, at: usize, region: &[Row]) {
+        for (known, shown) in self.rows.iter_mut().skip(at).zip(region) {
+            (known.lead, known.word) = (shown.lead, shown.word);
+        }
     }
 
     pub(super) fn push_gap(&mut self, room: usize) -> bool {
