@@ -1,8 +1,7 @@
 //! The wrapper and the broker: turns arrive, pastes arrive, and either may go away and come back.
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,6 +11,7 @@ use turnkeep_server::broker::{BrokerConfig, Outlets, RunningBroker, start};
 use turnkeep_types::broker::{AgentState, FoundTurn, GetTurn, Paste, Role, SessionInfo};
 use turnkeep_types::{ManualClock, Timestamp};
 
+use crate::share::Up;
 use crate::terminal::{TURNKEEP, Terminal};
 
 const BASH: [&str; 5] = ["--", "bash", "--norc", "--noprofile", "-i"];
@@ -182,8 +182,8 @@ fn kept_turns_are_in_the_store() {
     terminal.type_bytes(b"exit\r");
     let (said, status) = terminal.finish();
     assert!(status.success(), "{status}: {}", said.escape_ascii());
-    let log = std::process::Command::new("timeout")
-        .args(["60", crate::terminal::TURNKEEP, "log", "1"])
+    let log = Command::new("timeout")
+        .args(["60", TURNKEEP, "log", "1"])
         .env("HOME", terminal.home())
         .env_remove("XDG_DATA_HOME")
         .output()
@@ -198,37 +198,12 @@ fn kept_turns_are_in_the_store() {
     );
 }
 
-/// A server on a store, killed when it is dropped.
-struct Server(Child, #[expect(dead_code, reason = "held open")] BufReader<ChildStdout>);
-
-impl Server {
-    /// Starts one on free ports, and waits until it listens.
-    fn start(data: &str) -> Self {
-        let mut command = Command::new(TURNKEEP);
-        command.args(["up", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--json", "--data", data]);
-        command.env_remove("XDG_RUNTIME_DIR");
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().unwrap();
-        let mut stdout = BufReader::new(child.stdout.take().unwrap());
-        stdout.read_line(&mut String::new()).unwrap();
-        Self(child, stdout)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.0.kill().ok();
-        self.0.wait().ok();
-    }
-}
-
 #[test]
 fn a_turn_that_the_broker_lists_is_in_the_store_whatever_becomes_of_the_wrapper() {
     let dir = tempfile::tempdir().unwrap();
-    let data = dir.path().join("data");
+    let _up = Up::start(dir.path());
+    let data = dir.path().join(".local/share/turnkeep");
     let data = data.to_str().unwrap();
-    let _server = Server::start(data);
-    let broker = Broker::start(dir.path());
     let mut client = client(dir.path());
     for name in ["one", "two", "three"] {
         let mut terminal = wrap(dir.path(), name, &["--keep", "--data", data]);
@@ -245,5 +220,4 @@ fn a_turn_that_the_broker_lists_is_in_the_store_whatever_becomes_of_the_wrapper(
         let found = String::from_utf8_lossy(&found);
         assert!(found.contains(&format!("said-{name}")), "{name}: {found}");
     }
-    broker.stop();
 }

@@ -97,14 +97,14 @@ fn a_watcher_of_a_flood_comes_to_the_end_of_it() {
 }
 
 /// A running `turnkeep up` with a broker inside, killed when it is dropped.
-struct Up {
+pub(crate) struct Up {
     child: Child,
     http: String,
     token: String,
 }
 
 impl Up {
-    fn start(dir: &Path) -> Self {
+    pub(crate) fn start(dir: &Path) -> Self {
         let mut command = Command::new(TURNKEEP);
         command.args(["up", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--json"]);
         command
