@@ -4,6 +4,7 @@
 //! shows between two moments, never what it shows between two reads of the same moment.
 
 use super::profile::{Profile, RowsRule};
+use super::typed::Typed;
 use crate::pattern::Pattern;
 use crate::screen::{Colour, Ending, Gathered, Gatherer, Row, Screen, Size};
 
@@ -14,6 +15,8 @@ const PENDING_BYTES_MAX: usize = 64 * 1024;
 pub(super) struct View {
     screen: Screen,
     gatherer: Option<Gatherer>,
+    /// What was submitted, where that is known.
+    asked: Option<String>,
     pending: Vec<u8>,
     /// The row that [`View::interrupt_row`] found, until the screen changes.
     interrupt_row: Option<Option<usize>>,
@@ -31,7 +34,7 @@ impl View {
     pub(super) fn new(profile: &Profile, size: Size) -> Self {
         // The rules were checked when the profile was compiled; without a gatherer the text is empty.
         let gatherer = Gatherer::new(&profile.text).ok();
-        Self { screen: Screen::new(size), gatherer, pending: Vec::new(), interrupt_row: None }
+        Self { screen: Screen::new(size), gatherer, asked: None, pending: Vec::new(), interrupt_row: None }
     }
 
     /// Takes output; it is painted when time moves on.
@@ -65,9 +68,10 @@ impl View {
         self.interrupt_row = None;
     }
 
-    /// A turn begins with what is on the screen now.
-    pub(super) fn begin(&mut self) {
+    /// A turn begins with what is on the screen now; this was submitted.
+    pub(super) fn begin(&mut self, typed: &Typed) {
         self.paint();
+        self.asked = typed.plain().map(|typed| String::from_utf8_lossy(typed).into_owned());
         if let Some(gatherer) = &mut self.gatherer {
             gatherer.begin(&self.screen);
         }
@@ -78,7 +82,11 @@ impl View {
         self.paint();
         let empty = Gathered { text: String::new(), incomplete: true };
         let Some(gatherer) = &mut self.gatherer else { return empty };
-        let gathered = gatherer.text(ending);
+        let asked = self.asked.take().filter(|_| ending == Ending::Complete);
+        let mut gathered = gatherer.text(ending);
+        if let Some(asked) = asked.filter(|_| gathered.text.is_empty()) {
+            gathered.text = gatherer.answer_again(&asked);
+        }
         gatherer.end();
         gathered
     }

@@ -134,6 +134,20 @@ impl Gatherer {
         }
     }
 
+    /// What stands below the last prompt, where the same was asked as before: a page of equal turns looks the
+    /// same when it has scrolled by one of them, and then nothing on it is new.
+    pub fn answer_again(&self, asked: &str) -> String {
+        let said = || {
+            let turn = self.turn.as_ref()?;
+            let at = self.last_prompt(&turn.side.rows)?;
+            let prompt = &turn.side.rows.get(at)?.text;
+            let is_same = prompt.ends_with(asked.trim()) && turn.prompt.as_ref() == Some(prompt);
+            let rows = turn.side.rows.get(at..).filter(|_| is_same && !asked.trim().is_empty())?;
+            Some(extract::text(&self.rules, rows, self.eye(), Ending::Complete))
+        };
+        said().unwrap_or_default()
+    }
+
     fn is_unfinished(&self, row: &Row) -> bool {
         self.rules.unfinished.iter().any(|mark| mark.matches(row, self.eye()))
     }

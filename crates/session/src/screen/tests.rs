@@ -605,6 +605,22 @@ fn rows_that_were_filled_with_blanks_for_a_wider_window_are_no_wrapped_line() {
 }
 
 #[test]
+fn the_third_of_three_equal_turns_has_its_answer_though_the_page_looks_as_before() {
+    let message = vec![Mark { indent: 2, ..mark("^● ") }];
+    let rules = TextRules { user: vec![mark("^> ")], message, ..TextRules::default() };
+    let page = "\x1b[H\x1b[2J> again\r\n\r\n● Done.\r\n> again\r\n\r\n● Done.";
+    let mut screen = Screen::new(SIZE);
+    let mut gatherer = Gatherer::new(&rules).unwrap();
+    screen.feed(format!("\x1b[?1049h{page}").as_bytes(), |_| {});
+    gatherer.begin(&screen);
+    screen.feed(page.as_bytes(), |screen| gatherer.frame(screen));
+    assert_eq!(gatherer.text(Ending::Complete).text, "");
+    for (asked, answer) in [("again", "Done."), ("other", ""), ("", "")] {
+        assert_eq!(gatherer.answer_again(asked), answer, "{asked:?}");
+    }
+}
+
+#[test]
 fn a_list_that_moves_to_the_right_and_a_bullet_that_blinks_are_the_same_rows() {
     let frames = ["8. a\r\n9. b\r\n● c", " 8. a\r\n 9. b\r\n  c\r\n10. d"];
     let found = gathered(&TextRules::default(), &frames);

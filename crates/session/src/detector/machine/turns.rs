@@ -194,7 +194,7 @@ impl Detector {
             self.capture.begin(self.line.offset, typed, self.line.bytes(), echoing);
             self.enter_state(State::Working);
         } else if let Some(view) = self.view.as_mut().filter(|view| !by_queue || !view.is_open()) {
-            view.begin();
+            view.begin(typed);
         }
         let boxed = self.profile.rows.as_ref().is_some_and(|rows| rows.edge.is_some());
         let prompted = boxed && self.signs().ready;
