@@ -9,7 +9,7 @@ use turnkeep_ledger::config::{Config, Person, Profile};
 use turnkeep_ledger::entry::{Author, AuthorClass, Channel, Entry};
 use turnkeep_ledger::fact::{BundleCommit, Fact, ItemKind, PocketItem, ProposedBy};
 use turnkeep_ledger::ids::{BundleId, EntryId, Ids, ItemId, Name};
-use turnkeep_ledger::log::{Place, create_contexts};
+use turnkeep_ledger::log::{Base, Place, create_contexts};
 use turnkeep_ledger::teamworld::{Said, TeamWorld};
 use turnkeep_ledger::time::WorldTime;
 use turnkeep_store::{Options, Outcome, Store};
@@ -38,7 +38,7 @@ pub(super) fn open(data: &Path) -> Result<Store> {
 pub(super) fn write(team: &TeamWorld, store: &Store) -> Result<([ContextId; 3], Vec<EntryId>)> {
     let name = name(WORLD)?;
     let mut contexts = Vec::new();
-    for command in create_contexts(&name, None) {
+    for command in create_contexts(&name, Base::default()) {
         match store.run(command)? {
             Outcome::Created(created) => contexts.push(created.context),
             other => bail!("an unexpected outcome: {other:?}"),
