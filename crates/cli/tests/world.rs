@@ -247,6 +247,31 @@ fn a_token_that_is_none_opens_nothing() {
 }
 
 #[test]
+fn an_empty_token_is_refused_and_does_not_become_the_owner_s() {
+    let sandbox = Sandbox::new().with_team();
+    let refused = |args: &[&str], environment: &[(&str, &str)]| {
+        let output = sandbox.command(args).envs(environment.iter().copied()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{args:?} {environment:?}: {said}");
+        assert!(output.stdout.is_empty() && said.contains("the token is empty"), "{args:?}: {said}");
+    };
+    let every = |server: &[(&'static str, &str)]| {
+        for args in [&["mcp"][..], &["stream", "team"], &["world", "list"], &["ctx", "list"]] {
+            for token in ["", " "] {
+                refused(args, &[server, &[("TURNKEEP_TOKEN", token)]].concat());
+            }
+            refused(&[&["--token", ""], args].concat(), server);
+        }
+    };
+    every(&[]);
+    let server = sandbox.up(&[]);
+    every(&[]);
+    every(&[("TURNKEEP_SERVER", server.http())]);
+    refused(&["stream", "team", "--follow"], &[("TURNKEEP_TOKEN", "")]);
+    server.terminate();
+}
+
+#[test]
 fn the_line_to_paste_names_the_server_or_the_directory() {
     let sandbox = Sandbox::new().with_team();
     let line = |program| sandbox.ok(&["world", "token", "team", "ANN", "--mcp", program]);
