@@ -21,6 +21,9 @@ use crate::failure::Failure;
 pub(crate) use connect::Target;
 pub(crate) use events::EventStream;
 
+/// How a person's token begins.
+const PERSONS_TOKEN: &str = "tkp.";
+
 /// The largest answer that is read into memory.
 const BODY_BYTES_MAX: usize = 256 << 20;
 
@@ -150,6 +153,24 @@ impl Http {
         Ok((response.status(), read(response).await?))
     }
 
+    /// Makes sure that there is a connection. Where this fails nothing was asked.
+    pub(crate) async fn reach(&mut self) -> Result<()> {
+        if !self.connection.as_ref().is_some_and(SendRequest::is_ready) {
+            self.connection = Some(connect::connect(&self.target).await?);
+        }
+        Ok(())
+    }
+
+    /// What an answer with an error's status says to whoever has this client's token.
+    pub(crate) fn refused(&self, status: StatusCode, body: &[u8]) -> Refused {
+        Refused { of_a_person: self.is_a_person(), ..Refused::new(status, body) }
+    }
+
+    /// Whether this client has a person's token, and not the owner's.
+    pub(crate) fn is_a_person(&self) -> bool {
+        self.target.token().is_some_and(|token| token.starts_with(PERSONS_TOKEN))
+    }
+
     /// Sends a request and gives back the answer with its body unread. An error answer is a failure.
     pub(crate) async fn open(&mut self, call: Call) -> Result<Response<Incoming>> {
         let response = self.send(&call).await?;
@@ -159,15 +180,13 @@ impl Http {
         let status = response.status();
         let body = Limited::new(response.into_body(), BODY_BYTES_MAX).collect().await;
         let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
-        Err(Refused::new(status, &body).into())
+        Err(self.refused(status, &body).into())
     }
 
     async fn send(&mut self, call: &Call) -> Result<Response<Incoming>> {
-        let mut sender = match self.connection.take() {
-            Some(sender) if sender.is_ready() => sender,
-            _ => connect::connect(&self.target).await?,
-        };
         let request = self.request(call)?;
+        self.reach().await?;
+        let mut sender = self.connection.take().context("there is no connection")?;
         let response = sender.send_request(request).await;
         let response = response.map_err(|error| {
             Failure::new(format!("the server at {} did not answer: {error}", self.target)).hint(
@@ -211,6 +230,8 @@ pub(crate) struct Refused {
     pub(crate) details: Value,
     /// Why a ledger rejected a bundle, if that is what happened.
     pub(crate) rejection: Option<String>,
+    /// Whether a person's token was refused, and not the owner's.
+    pub(crate) of_a_person: bool,
 }
 
 impl Refused {
@@ -226,7 +247,7 @@ impl Refused {
         let details = parsed.as_ref().and_then(|body| body.pointer("/error/details")).cloned();
         let rejection = parsed.as_ref().and_then(|body| body.pointer("/bundle/rejection/reason")?.as_str());
         let rejection = rejection.map(str::to_owned);
-        Self { status, code, message, details: details.unwrap_or_default(), rejection }
+        Self { status, code, message, details: details.unwrap_or_default(), rejection, of_a_person: false }
     }
 
     /// The turn that was lost to damage of the log, if that is why.
@@ -239,6 +260,9 @@ impl Refused {
     /// What the person may do about it.
     pub(crate) fn hint(&self) -> Option<String> {
         let hint = match self.code.as_str() {
+            "Unauthorized" if self.of_a_person => {
+                "it may have ended or been revoked: whoever gave it to you can mint another"
+            }
             "Unauthorized" => {
                 "give the server's token with --token, or the server's data directory with --data"
             }
@@ -258,6 +282,7 @@ impl Refused {
             "TooLarge" => {
                 "`turnkeep config show` lists the limits; the server takes others under [limits] in its configuration file"
             }
+            "NOT_FOUND" if self.of_a_person => return None,
             "NOT_FOUND" if self.message.contains("no world") => {
                 "`turnkeep world list` lists the worlds; `turnkeep world new` makes one"
             }
@@ -269,7 +294,7 @@ impl Refused {
                 "`turnkeep world write` and `turnkeep invoke` write to a world"
             }
             "FORBIDDEN" | "OPERATOR_FORBIDDEN" | "VIEW_FORBIDDEN" => {
-                "a person's token opens what is that person's: the owner's token is in the data directory"
+                "a person's token opens what is that person's, and nothing else"
             }
             "REQUEST_ID_REUSED" => "a key stands for one request: take a new one for another",
             "IN_PROGRESS" => "the same request still runs: ask again in a moment",

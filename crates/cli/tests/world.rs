@@ -24,6 +24,12 @@ impl Sandbox {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// A token of somebody in the team.
+    fn token_of(&self, person: &str) -> String {
+        let token = self.json(&["world", "token", "team", person, "--write", "--json"], "");
+        token["token"].as_str().unwrap().to_owned()
+    }
+
     fn with_team(self) -> Self {
         self.ok(&["world", "new", "team", "--profile", "WORKSPACE", "--person", "ANN", "--person", "BOB"]);
         self.ok(&words("invoke team", "Ship the refund fix today."));
@@ -202,6 +208,12 @@ impl Agent {
         answer["result"]["structuredContent"].clone()
     }
 
+    /// Ends without a word.
+    fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     /// Hangs up, and waits until it has ended well.
     fn end(mut self) {
         drop(self.stdin.take());
@@ -232,6 +244,75 @@ fn p22_one_pasted_line_connects_an_agent_that_reads_searches_and_writes_as_its_p
         agent.end();
         drop(server);
     }
+}
+
+#[test]
+fn agents_outlive_the_one_whose_directory_they_shared() {
+    let sandbox = Sandbox::new().with_team();
+    let (ann, bob) = (sandbox.token_of("ANN"), sandbox.token_of("BOB"));
+    let write = |agent: &mut Agent, text: &str| agent.call("ledger_write", &json!({ "text": text }));
+    let ends: [(&str, fn(Agent)); 2] = [("closed", Agent::end), ("killed", Agent::kill)];
+    for (how, end) in ends {
+        let first = Agent::start(&sandbox, &ann);
+        let mut second = Agent::start(&sandbox, &bob);
+        let mut third = Agent::start(&sandbox, &ann);
+        write(&mut second, &format!("Before the first was {how}."));
+        end(first);
+        write(&mut second, &format!("After the first was {how}."));
+        write(&mut third, &format!("The third too, when it was {how}."));
+        let said = sandbox.ok(&["stream", "team"]);
+        for text in [format!("After the first was {how}."), format!("The third too, when it was {how}.")] {
+            assert_eq!(said.matches(&text).count(), 1, "{said}");
+        }
+        end(second);
+        let server = sandbox.up(&[]);
+        write(&mut third, &format!("By the server, when they were {how}."));
+        server.kill();
+        write(&mut third, &format!("By itself, when they were {how}."));
+        third.end();
+    }
+}
+
+#[test]
+fn an_agent_s_own_server_is_not_what_a_pasted_line_names() {
+    let sandbox = Sandbox::new().with_team();
+    let agent = Agent::start(&sandbox, &sandbox.token_of("ANN"));
+    let output = sandbox.output(&["world", "token", "team", "BOB", "--mcp", "claude"], b"");
+    let line = String::from_utf8(output.stdout).unwrap();
+    assert!(line.contains("TURNKEEP_DATA=") && !line.contains("http"), "{line}");
+    let note = String::from_utf8(output.stderr).unwrap();
+    assert!(note.contains("`turnkeep up`"), "{note}");
+    let up = sandbox.output(&["up"], b"");
+    let said = String::from_utf8(up.stderr).unwrap();
+    assert!(!up.status.success() && said.contains("close that agent"), "{said}");
+    agent.end();
+}
+
+#[test]
+fn a_refusal_does_not_tell_an_agent_where_more_rights_are() {
+    let sandbox = Sandbox::new().with_team();
+    let token = sandbox.token_of("ANN");
+    let revoked = format!("{}0", &token[..token.len() - 1]);
+    let server = sandbox.up(&[]);
+    for (token, args, expect) in [
+        (&token, &["world", "list"][..], "opens what is that person's, and nothing else"),
+        (&token, &["world", "knew", "team", "BOB"], "opens what is that person's, and nothing else"),
+        (&token, &["stream", "team", "--as", "BOB"], "opens what is that person's, and nothing else"),
+        (&token, &["stream", "other"], "there is no world `other`"),
+        (&token, &["ctx", "list"], "opens what is that person's, and nothing else"),
+        (&revoked, &["stream", "team"], "whoever gave it to you can mint another"),
+    ] {
+        let output = sandbox.output(&[&["--token", token], args].concat(), b"");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && said.contains(expect), "{args:?}: {said}");
+        for word in ["data directory", "--data", "token is in", "world list"] {
+            assert!(!said.contains(word), "{args:?}: {said}");
+        }
+    }
+    let doctor = sandbox.output(&["--token", &token, "doctor"], b"");
+    let said = String::from_utf8(doctor.stdout).unwrap();
+    assert!(said.contains("the token is a person's") && !said.contains("start it again"), "{said}");
+    server.terminate();
 }
 
 #[test]
