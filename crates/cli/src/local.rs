@@ -157,6 +157,10 @@ pub(crate) async fn lock(dir: &DataDir) -> Result<DataDirLock> {
             continue;
         }
         let hint = match server {
+            Some(note) if note.passing => {
+                "an agent's `turnkeep mcp` serves it meanwhile: close that agent, start this, then the agents find it"
+                    .to_owned()
+            }
             Some(note) => {
                 format!("its server listens on {}: other commands reach it by themselves", note.http)
             }

@@ -38,6 +38,8 @@ pub(crate) struct Session {
     /// Where the binary protocol is, if that is known without asking.
     binary: Option<String>,
     local: Option<Local>,
+    /// Whether the server is there for longer than this command or an agent.
+    stays: bool,
 }
 
 impl Session {
@@ -62,7 +64,12 @@ impl Session {
         // A token that was given counts here as it does with a server that runs.
         let token = given.unwrap_or_else(|| local.token().to_owned());
         let target = Target::parse(&local.http_addr().to_string(), Some(token), None)?;
-        Ok(Self { http: Http::new(target), binary: Some(local.tcp_addr().to_string()), local: Some(local) })
+        Ok(Self {
+            http: Http::new(target),
+            binary: Some(local.tcp_addr().to_string()),
+            local: Some(local),
+            stays: false,
+        })
     }
 
     /// Finds the store's server, for a command that would keep the directory from everybody else.
@@ -85,7 +92,7 @@ impl Session {
     fn named(config: &Config, dir: &DataDir, address: &str) -> Result<Self> {
         let token = token(config, dir)?;
         let target = Target::parse(address, token, config.tls_ca.value.clone())?;
-        Ok(Self { http: Http::new(target), binary: None, local: None })
+        Ok(Self { http: Http::new(target), binary: None, local: None, stays: true })
     }
 
     /// The server that runs on the data directory, if one does.
@@ -93,12 +100,17 @@ impl Session {
         let Some(note) = server_on(dir).await else { return Ok(None) };
         let token = token(config, dir)?;
         let target = note_target(&note, token, config.tls_ca.value.clone())?;
-        Ok(Some(Self { http: Http::new(target), binary: Some(note.tcp), local: None }))
+        Ok(Some(Self { http: Http::new(target), binary: Some(note.tcp), local: None, stays: !note.passing }))
     }
 
     /// Whether the server is the command's own and ends with it.
     pub(crate) fn is_own(&self) -> bool {
         self.local.is_some()
+    }
+
+    /// Whether others will find the server where it is now.
+    pub(crate) fn stays(&self) -> bool {
+        self.stays
     }
 
     /// Where the command's own server listens: HTTP, then the binary protocol.
