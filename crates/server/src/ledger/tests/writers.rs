@@ -150,6 +150,25 @@ async fn the_example_attaches_any_program_that_reads_a_prompt_and_prints_words()
     assert!(answered.starts_with("Now: I knock."), "{answered}");
 }
 
+#[tokio::test]
+async fn the_example_shows_the_model_in_every_beat_what_was_said_before() {
+    let house = House::open(MemoryStorage::new());
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/writer.py");
+    let room = attached(
+        &house,
+        &format!("python3 {example} REBECCA sed -n 's/^GEORGE: My name/Your name/p'"),
+        json!({}),
+    )
+    .await;
+    for (id, text) in [("r-1", "My name is Ann."), ("r-2", "I like tea."), ("r-3", "What is my name?")] {
+        let answer = say(&room, id, text).await.unwrap();
+        assert_eq!(answer.writer_failed, None, "{text}");
+    }
+    let wanted =
+        ["My name is Ann.", "I like tea.", "Your name is Ann.", "What is my name?", "Your name is Ann."];
+    assert_eq!(all(&room), wanted);
+}
+
 /// Keeps what it was sent in a file, and is silent.
 pub(super) fn keeping(file: &std::path::Path) -> String {
     format!(
