@@ -33,6 +33,16 @@ pub(crate) struct Http {
     connection: Option<SendRequest<Full<Bytes>>>,
 }
 
+/// What a write is answered.
+pub(crate) struct Written {
+    /// The JSON.
+    pub(crate) answer: Value,
+    /// Whether it only repeats what an earlier request with the same key did.
+    pub(crate) replayed: bool,
+    /// Why a world's attached writer failed, if it was asked and did.
+    pub(crate) writer_failed: Option<String>,
+}
+
 /// A request on its way.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
@@ -132,13 +142,15 @@ impl Http {
         serde_json::from_slice(&bytes).context("the server's answer is not JSON")
     }
 
-    /// Sends a write and reads the JSON that answers it, and whether it only repeats what an earlier
-    /// request with the same key did.
-    pub(crate) async fn write(&mut self, call: Call) -> Result<(Value, bool)> {
+    /// Sends a write and reads what answers it.
+    pub(crate) async fn write(&mut self, call: Call) -> Result<Written> {
         let response = self.open(call).await?;
-        let replayed = response.headers().contains_key("idempotency-replayed");
+        let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
+        let replayed = header("idempotency-replayed").is_some();
+        let writer_failed = header("writer-failed").map(str::to_owned);
         let bytes = read(response).await?;
-        Ok((serde_json::from_slice(&bytes).context("the server's answer is not JSON")?, replayed))
+        let answer = serde_json::from_slice(&bytes).context("the server's answer is not JSON")?;
+        Ok(Written { answer, replayed, writer_failed })
     }
 
     /// Sends a request and reads the bytes that answer it.

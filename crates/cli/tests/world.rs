@@ -418,6 +418,18 @@ fn a_stop_ends_a_writer_that_hangs_and_the_words_are_answered() {
 }
 
 #[test]
+fn an_invocation_says_that_the_writer_failed() {
+    let sandbox = Sandbox::new();
+    sandbox.ok(&["world", "new", "play", "--writer", "cmd: ./no-such-writer"]);
+    for args in [&["invoke", "play", "Hello?"][..], &["invoke", "play", "Hello?", "--json"]] {
+        let output = sandbox.output(args, b"");
+        assert!(output.status.success() && !output.stdout.is_empty());
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("there is no such program") && said.contains("world audit play"), "{said}");
+    }
+}
+
+#[test]
 fn a_person_s_token_searches_in_its_own_name() {
     let sandbox = Sandbox::new().with_team();
     for (person, expect) in [("ANN", "nothing found\n"), ("BOB", "The blocker is the migration.")] {

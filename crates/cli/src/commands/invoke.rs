@@ -4,8 +4,10 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::App;
-use crate::http::Call;
+use crate::http::{Call, Written};
 use crate::ledger::{entries, envelope, fresh_id, path, print_entry};
+use crate::render::printable;
+use crate::render::turn::date_text;
 use crate::session::{Need, Session};
 
 /// Speak as the operator in a world, and see what came of it
@@ -44,7 +46,14 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     let mut session = Session::open(&app.config()?, Need::Write).await?;
     let done = session.http.write(Call::post(path(&args.world, "/invocations"), &body)).await;
     session.close().await;
-    let (projection, replayed) = done?;
+    let Written { answer: projection, replayed, writer_failed } = done?;
+    if let Some(why) = writer_failed {
+        eprintln!(
+            "note: the world's writer failed and added nothing: {}; `turnkeep world audit {}` tells more",
+            printable(&why),
+            printable(&args.world)
+        );
+    }
     if app.out.is_json() {
         return app.out.json(&projection);
     }

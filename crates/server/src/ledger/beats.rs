@@ -142,7 +142,7 @@ impl Room {
             None => form["rejection"] = json!({ "rejected": false, "reason": null }),
         }
         let body = json!({ "bundle": form }).to_string().into();
-        Ok(Answer { rejected: reason.is_some(), body, replayed: false, input_ignored: false })
+        Ok(Answer { rejected: reason.is_some(), ..Answer::new(body) })
     }
 
     /// An envelope as a request of the operator's.
@@ -202,7 +202,7 @@ impl Room {
             projection::read(&world.view(who.viewer()), &envelope.request_id, cursor, limit)
         })?;
         let body = page.value.to_string().into();
-        Ok(Answer { rejected: false, body, replayed: false, input_ignored: envelope.speaks_as_operator() })
+        Ok(Answer { input_ignored: envelope.speaks_as_operator(), ..Answer::new(body) })
     }
 
     async fn answer(self: &Arc<Self>, request: Request) -> Result<Answer, LedgerError> {
@@ -255,7 +255,7 @@ impl Room {
             };
             let body = outcome::replay(world, &earlier, bundle.as_ref())?;
             let rejected = earlier.rejection.is_some() && earlier.door == Door::Beat;
-            Ok(Some(Answer { rejected, body, replayed: true, input_ignored: false }))
+            Ok(Some(Answer { rejected, replayed: true, ..Answer::new(body) }))
         })
     }
 
@@ -279,8 +279,9 @@ impl Room {
             })?;
             match self.commit(&mut pen, decision.facts).await {
                 Ok(()) => {
-                    let (rejected, body) = (decision.rejected, decision.response);
-                    return Ok(Answer { rejected, body, replayed: false, input_ignored: false });
+                    let (rejected, body, writer_failed) =
+                        (decision.rejected, decision.response, asked.failed);
+                    return Ok(Answer { rejected, writer_failed, ..Answer::new(body) });
                 }
                 Err(LedgerError::Refusal(Refusal::HeadMoved { .. })) => {}
                 Err(error) => return Err(error),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::commands::App;
 use crate::failure::Failure;
-use crate::http::{Call, Http, Refused};
+use crate::http::{Call, Http, Refused, Written};
 use crate::ledger::{entries, envelope, fresh_id, path};
 use crate::output::Style;
 use crate::render::printable;
@@ -37,9 +37,10 @@ pub(crate) struct Args {
 
 pub(super) async fn run(http: &mut Http, args: &Args, app: &mut App) -> Result<()> {
     let request = args.key.clone().map_or_else(fresh_id, Ok)?;
-    let body = json!({ "envelope": envelope(&request, ""), "bundle": bundle(args, &request) });
-    let call = Call::post(path(&args.world, "/beats"), &body).query("as", &args.person);
-    let (answer, replayed) = http.write(call).await.map_err(rejected)?;
+    let person = author(http, args).await?;
+    let body = json!({ "envelope": envelope(&request, ""), "bundle": bundle(args, &person, &request) });
+    let call = Call::post(path(&args.world, "/beats"), &body).query("as", &person);
+    let Written { answer, replayed, .. } = http.write(call).await.map_err(rejected)?;
     if app.out.is_json() {
         return app.out.json(&answer);
     }

@@ -85,6 +85,25 @@ async fn a_writer_that_fails_in_any_way_adds_nothing_and_the_words_are_there() {
 }
 
 #[tokio::test]
+async fn the_operator_is_told_at_once_why_a_writer_failed_and_nothing_that_it_said() {
+    for (script, expect) in [
+        ("/nonexistent/program", "it ended with exit status 127: there is no such program"),
+        ("/dev/null", "it ended with exit status 126: it is no program that may be run"),
+        ("exit 3", "it ended with exit status 3"),
+        ("kill -s TERM $$", "it was ended by signal 15"),
+        ("exec 1>&-; cat", "it closed its output"),
+        ("read -r line; echo garbage", "it printed a line that is no tool request, proposal or no_write"),
+    ] {
+        let house = House::open(MemoryStorage::new());
+        let room = attached(&house, script, json!({})).await;
+        let answer = say(&room, "r-1", "I knock.").await.unwrap();
+        assert_eq!(answer.writer_failed.as_deref(), Some(expect), "{script}");
+        let again = say(&room, "r-1", "I knock.").await.unwrap();
+        assert_eq!((again.replayed, again.writer_failed, again.body), (true, None, answer.body), "{script}");
+    }
+}
+
+#[tokio::test]
 async fn a_writer_that_hangs_or_floods_is_ended_in_its_time() {
     for (name, script) in [("hangs", "cat >/dev/null"), ("floods", "exec yes | tr -d '\\n'")] {
         let house = House::open(MemoryStorage::new());
