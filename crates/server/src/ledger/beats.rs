@@ -147,8 +147,8 @@ impl Room {
 
     /// An envelope as a request of the operator's.
     fn invoked(&self, who: Principal, body: &Value, load: Load) -> Result<Request, Fault> {
+        check_speaker(&who, body)?;
         let envelope = Envelope::parse(body)?;
-        check_speaker(&who, &envelope)?;
         if who != Principal::Owner {
             let message = "a BEAT by invocation is the operator's: bring your own bundle to …/beats";
             return Err(Fault::new(Code::Forbidden, "mode.kind", message));
@@ -166,12 +166,12 @@ impl Room {
         bundle: Value,
         expected_cursor: Option<String>,
     ) -> Result<Request, Fault> {
-        let fingerprint = envelope::fingerprint(envelope, Some(&bundle));
-        let envelope = Envelope::parse(envelope)?;
-        check_speaker(who, &envelope)?;
+        check_speaker(who, envelope)?;
         if matches!(who, Principal::Person { write: false, .. }) {
             return Err(Fault::new(Code::Forbidden, "", "this token may read, not write"));
         }
+        let fingerprint = envelope::fingerprint(envelope, Some(&bundle));
+        let envelope = Envelope::parse(envelope)?;
         if envelope.kind == Kind::NoOp {
             return Err(Fault::new(Code::EnvelopeInvalid, "envelope.mode.kind", "must be BEAT here"));
         }
@@ -193,8 +193,8 @@ impl Room {
 
     /// Answers an envelope that only reads.
     fn look(&self, who: &Principal, body: &Value) -> Result<Answer, LedgerError> {
+        check_speaker(who, body)?;
         let envelope = Envelope::parse(body)?;
-        check_speaker(who, &envelope)?;
         let cursor = envelope.cursor.as_deref();
         let limit = projection::PAGE_ENTRIES_MAX;
         let page = self.study(|world| {
@@ -324,13 +324,12 @@ fn offer<'a>(world: &World, request: &'a Request, attached: &'a End) -> Option<O
     })
 }
 
-/// Only the operator speaks as the operator.
-fn check_speaker(who: &Principal, envelope: &Envelope) -> Result<(), Fault> {
-    if *who == Principal::Owner || !envelope.speaks_as_operator() {
-        return Ok(());
+/// Only the operator speaks as the operator. Who asks comes first, so an envelope need not be valid to be refused.
+fn check_speaker(who: &Principal, envelope: &Value) -> Result<(), Fault> {
+    match envelope::speaks_at(envelope).filter(|_| *who != Principal::Owner) {
+        Some(path) => Err(Fault::new(Code::OperatorForbidden, path, "is the operator's: leave it out")),
+        None => Ok(()),
     }
-    let path = if envelope.declares() { "declared_overrides" } else { "operator.input_text" };
-    Err(Fault::new(Code::OperatorForbidden, path, "is the operator's: leave it out"))
 }
 
 /// Why an earlier proposal was rejected, if it was.
