@@ -63,7 +63,7 @@ async fn n33_a_person_cannot_speak_as_the_operator_on_any_route() {
         }
     }
     // Acting as BOB left its lines; nothing else was recorded, and the id is free.
-    assert_eq!(team.recorded(), before + spoken("").len());
+    assert_eq!(team.recorded(), before + spoken("").len() as u64);
     team.say("n33", "Ship it.").await;
     team.stop().await;
 }
