@@ -84,7 +84,7 @@ fn a_world_from_its_making_to_who_knew_what() {
         as it was written
             I take the rounding test.
         $ world person team add CARL --human
-        added CARL to team
+        team has CARL, a human
         $ world verify team
         sound: 3 entries in 3 bundles, 3 answers made again
         $ world write team --as CARL --to DAVE hello

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 use turnkeep_ledger::as_of::Point;
-use turnkeep_ledger::config::{PERSONS_MAX, Person};
+use turnkeep_ledger::config::{NAME_RULE, PERSONS_MAX, People, Person};
 use turnkeep_ledger::fact::{ClockState, Fact, TimeDeclaration};
 use turnkeep_ledger::ids::Name;
 use turnkeep_ledger::json::Node;
@@ -121,8 +121,7 @@ pub(crate) async fn fork(
         return Err(Fault::new(Code::UnknownField, path, "is not one of world_id, at").into());
     }
     let given = root.field("world_id")?;
-    let name = Name::new(given.text()?)
-        .ok_or_else(|| given.fault("must be 1 to 64 letters, digits, `_`, `.` or `-`"))?;
+    let name = Name::new(given.text()?).ok_or_else(|| given.fault(NAME_RULE))?;
     let at = root.optional("at")?.map(|node| node.text()).transpose()?;
     let point = |at| seat.room.read(|world| Point::read(world, &Viewer::operator(), at, "at"));
     let at = at.map(point).transpose()?;
