@@ -281,11 +281,15 @@ impl Config {
         Ok(Self { timezone, operator_label: label.ok_or_else(missing)?, ..config })
     }
 
-    /// Takes over what a request changes; all or nothing.
+    /// Takes over what a request changes; all or nothing. Null stands for what is not said, but for the writer's
+    /// persons, where it is all of them.
     pub fn changed(&self, node: &Node<'_>) -> Result<Self, Fault> {
         only(node, Self::CHANGEABLE)?;
         let mut changed = self.clone();
         changed.change(node)?;
+        if node.fields()?.get("writer_persons").is_some_and(Value::is_null) {
+            changed.writer_persons = None;
+        }
         Ok(changed)
     }
 
