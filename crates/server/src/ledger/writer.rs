@@ -79,6 +79,12 @@ impl Charge {
         }
     }
 
+    /// Whether the world has this writer still; a pause changes nothing.
+    fn is_still(&self, world: &World) -> bool {
+        matches!(&world.config.writer, Writer::Command(line) if *line == self.line)
+            && world.config.writer_persons == self.persons
+    }
+
     /// A writer of one person looks with that person's eyes; one of several with those of the public.
     fn viewer(&self) -> Viewer {
         match self.persons.as_deref() {
@@ -219,7 +225,21 @@ impl Room {
         if !lines.is_empty() {
             self.commit(&mut self.pen().await, lines).await?;
         }
+        self.dismiss(&mut process);
         Ok(Asked { end, failed, _lease: Some((place, process)) })
+    }
+
+    /// Ends a writer that is not the world's any more. One that is being asked is ended when it has answered.
+    pub(crate) fn dismiss_writer(&self) {
+        if let Ok(mut process) = self.seat.process.try_lock() {
+            self.dismiss(&mut process);
+        }
+    }
+
+    fn dismiss(&self, process: &mut Option<Process>) {
+        if process.as_ref().is_some_and(|process| !self.read(|world| process.charge.is_still(world))) {
+            *process = None;
+        }
     }
 
     /// Tells the beat and hears the writer out, within its time and while the server goes on.

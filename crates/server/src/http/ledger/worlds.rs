@@ -112,6 +112,7 @@ pub(crate) async fn change(
     body: body::Json,
 ) -> Result<Json<Value>, ApiError> {
     seat.room.record_what(move |world| changed(world, &body)).await?;
+    seat.room.dismiss_writer();
     Ok(Json(shape(&seat.room)))
 }
 
