@@ -22,7 +22,7 @@ use crate::shared::Shared;
         ("person" = String, Path, description = "A person, or GEORGE"),
         ("as_of" = Option<String>, Query, description = "A time, or a cursor of that view; now unless given"),
         ("vs" = Option<String>, Query, description = "With `audit`: another person, and the answer is the difference"),
-        ("limit" = Option<u64>, Query, description = "At most so many entries, the newest; clamped to 500"),
+        ("limit" = Option<u64>, Query, minimum = 1, description = "At most so many entries, the newest; clamped to 500"),
         ("as" = Option<String>, Query, description = "Owner: as this person"),
         ("audit" = Option<String>, Query, description = "Owner: `1` shows anybody's view"),
     ),
