@@ -7,7 +7,7 @@
 //! Beside it, in its process group, a guard waits at a pipe that only this server holds open. When that closes,
 //! because the writer's time is over or because the server is gone, however it went, the guard ends the group.
 
-use std::io::PipeWriter;
+use std::io::{ErrorKind, PipeWriter};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, PoisonError};
@@ -35,7 +35,7 @@ pub(super) const ACTOR: &str = "writer";
 const WAITING_MAX: usize = 16;
 /// One line from the writer: a bundle of the largest texts, escaped.
 const LINE_BYTES_MAX: u64 = 64 << 20;
-/// How long a writer that has closed its output is waited for, to tell how it ended.
+/// How long a writer that has closed a pipe is waited for, to tell how it ended.
 const ENDING: Duration = Duration::from_millis(200);
 /// A question that is recorded whole; none that a tool takes is longer.
 const REQUEST_SHOWN_BYTES_MAX: usize = 64 << 10;
@@ -187,7 +187,7 @@ impl Failure {
 
 /// How a program ended, as far as that is known. A shell has its own numbers for one that it cannot start.
 fn ended(status: Option<ExitStatus>) -> String {
-    let Some(status) = status else { return "it closed its output".to_owned() };
+    let Some(status) = status else { return "it closed its pipes".to_owned() };
     match (status.code(), status.signal()) {
         (Some(127), _) => "it ended with exit status 127: there is no such program".to_owned(),
         (Some(126), _) => "it ended with exit status 126: it is no program that may be run".to_owned(),
@@ -464,7 +464,7 @@ impl Process {
         runs && tokio::time::timeout(Duration::ZERO, self.output.fill_buf()).await.is_err()
     }
 
-    /// How it ended: it has closed its output, which it mostly does by ending.
+    /// How it ended: it has closed a pipe, which it mostly does by ending.
     async fn status(&mut self) -> Option<ExitStatus> {
         tokio::time::timeout(ENDING, self.child.wait()).await.ok().and_then(Result::ok)
     }
@@ -505,10 +505,14 @@ impl Process {
             input.write_all(line.as_bytes()).await?;
             input.flush().await
         };
-        tokio::select! {
+        let sent = tokio::select! {
             biased;
-            sent = send => Ok(sent?),
-            status = child.wait() => Err(Failure::Ended(status.ok())),
+            sent = send => sent,
+            status = child.wait() => return Err(Failure::Ended(status.ok())),
+        };
+        match sent {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Failure::Ended(self.status().await)),
+            sent => Ok(sent?),
         }
     }
 
