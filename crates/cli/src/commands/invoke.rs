@@ -60,7 +60,13 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     if replayed {
         app.out.line("already done; this is what was answered then:")?;
     }
-    entries(&projection, "/stream/entries").iter().try_for_each(|entry| print_entry(entry, &mut app.out))
+    let shown = entries(&projection, "/stream/entries");
+    if shown.is_empty() {
+        let time = projection.pointer("/pocket/clock/world_time").and_then(Value::as_str);
+        let time = time.map(|time| format!("; the world's time is {}", date_text(time)));
+        return app.out.line(format!("nothing new{}", time.unwrap_or_default()));
+    }
+    shown.iter().try_for_each(|entry| print_entry(entry, &mut app.out))
 }
 
 fn body(args: &Args, request: &str) -> Value {

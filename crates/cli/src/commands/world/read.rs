@@ -73,9 +73,14 @@ pub(super) async fn knew(http: &mut Http, args: &KnewArgs, app: &mut App) -> Res
         return app.out.json(&answer);
     }
     match &args.vs {
-        None => seen(&answer, args, app),
-        Some(other) => difference(&answer, &args.person, other, app),
+        None => seen(&answer, args, app)?,
+        Some(other) => difference(&answer, &args.person, other, app)?,
     }
+    if answer.get("complete").and_then(Value::as_bool) == Some(false) {
+        app.out
+            .line(format!("only the newest are shown: -n {} shows more, up to 500", args.limit.max(1) * 2))?;
+    }
+    Ok(())
 }
 
 fn seen(answer: &Value, args: &KnewArgs, app: &mut App) -> Result<()> {
