@@ -173,7 +173,8 @@ pub(crate) async fn lock(dir: &DataDir) -> Result<DataDirLock> {
     }
 }
 
-fn open(config: &Config, dir: &DataDir) -> Result<Store> {
+/// Opens the store in a directory that this process has for itself.
+pub(crate) fn open(config: &Config, dir: &DataDir) -> Result<Store> {
     dir.refuse_unfinished()?;
     dir.refuse_unreadable()?;
     let storage = FileStorage::new(dir.path());
