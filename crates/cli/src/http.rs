@@ -228,6 +228,26 @@ async fn read(response: Response<Incoming>) -> Result<Bytes> {
     Ok(body.to_bytes())
 }
 
+/// The options from which the paths of a request come.
+const OPTIONS: &[(&str, &str)] = &[
+    ("declared_overrides.time.declared_world_time", "--time"),
+    ("declared_overrides.time.timezone", "--timezone"),
+    ("tool.constraints.time_window.from", "--from"),
+    ("tool.constraints.time_window.to", "--to"),
+    ("tool.constraints.time_window", "--from and --to"),
+    ("tool.constraints.limit", "-n"),
+    ("tool.query_text", "the query"),
+];
+
+/// The server's sentence with the option in place of the path, which is all that a person gave.
+fn in_options(message: String, details: Option<&Value>) -> String {
+    let path = details.and_then(|details| details.get("path")?.as_str()).unwrap_or_default();
+    match OPTIONS.iter().find(|(known, _)| *known == path) {
+        Some((path, option)) => message.replacen(path, option, 1),
+        None => message,
+    }
+}
+
 /// The server's refusal.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
@@ -257,6 +277,7 @@ impl Refused {
         let code = field("code").unwrap_or_else(|| status.as_u16().to_string());
         let message = field("message").unwrap_or_else(|| format!("the server answered {status}"));
         let details = parsed.as_ref().and_then(|body| body.pointer("/error/details")).cloned();
+        let message = in_options(message, details.as_ref());
         let rejection = parsed.as_ref().and_then(|body| body.pointer("/bundle/rejection/reason")?.as_str());
         let rejection = rejection.map(str::to_owned);
         Self { status, code, message, details: details.unwrap_or_default(), rejection, of_a_person: false }

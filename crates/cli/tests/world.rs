@@ -440,6 +440,91 @@ fn a_person_s_token_searches_in_its_own_name() {
 }
 
 #[test]
+fn a_person_s_token_shows_what_that_person_knew_and_writes_in_its_name() {
+    let sandbox = Sandbox::new().with_team();
+    let token = sandbox.token_of("ANN");
+    let as_ann = |args: &[&str]| sandbox.output(&[&["--token", &token], args].concat(), b"");
+    let wrote = as_ann(&["world", "write", "team", "In my own name."]);
+    assert!(wrote.status.success(), "{}", String::from_utf8_lossy(&wrote.stderr));
+    let knew = String::from_utf8(as_ann(&["world", "knew", "team", "ANN"]).stdout).unwrap();
+    assert!(
+        knew.starts_with("ANN could see 3 entries") && knew.contains("ANN\n    In my own name."),
+        "{knew}"
+    );
+    for args in [&["world", "knew", "team", "BOB"][..], &["world", "knew", "team", "ANN", "--vs", "BOB"]] {
+        assert!(!as_ann(args).status.success(), "{args:?}");
+    }
+    let nobody = sandbox.output(&["world", "write", "team", "In whose name?"], b"");
+    let said = String::from_utf8(nobody.stderr).unwrap();
+    assert_eq!(nobody.status.code(), Some(2), "{said}");
+    assert!(said.contains("name a person with --as"), "{said}");
+}
+
+#[test]
+fn nothing_is_cut_or_left_out_without_a_word() {
+    let sandbox = Sandbox::new().with_team();
+    for (args, expect) in [
+        (&["world", "knew", "team", "ANN", "-n", "1"][..], "only the newest are shown: -n 2 shows more"),
+        (&["world", "knew", "team", "ANN", "--vs", "BOB"], "BOB could see, and ANN could not:"),
+        (&["world", "verify", "team", "--leaks"], "no long run of words"),
+        (
+            &["world", "fork", "team", "early", "--at", "2001-01-01T00:00:00Z"],
+            "nothing that the operator may see",
+        ),
+        (&["world", "new", "story"], "made story"),
+        (
+            &["invoke", "story", "", "--time", "2096-11-16T09:00:00Z"],
+            "nothing new; the world's time is 2096-11-16",
+        ),
+        (&["world", "person", "team", "add", "ANN", "--human"], "team has ANN, a human"),
+        (&["world", "person", "team", "add", "ANN", "--label", "Ann"], "team has ANN, a human"),
+        (&["world", "person", "team", "add", "ANN", "--not-human"], "team has ANN\n"),
+    ] {
+        let output = sandbox.output(args, b"");
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8(said).unwrap();
+        assert!(output.status.success() && said.contains(expect), "{args:?}: {said}");
+    }
+    assert!(!sandbox.ok(&["world", "knew", "team", "ANN", "-n", "2"]).contains("only the newest"));
+}
+
+#[test]
+fn a_fault_names_the_option_and_is_a_sentence() {
+    let sandbox = Sandbox::new().with_team();
+    for (args, expect) in [
+        (&["world", "new", "team"][..], "world_id is the name of a world that there is already"),
+        (&["world", "new", "_x"], "the first of them a letter or a digit"),
+        (&["invoke", "team", "x", "--time", "2001-01-01T00:00:00Z"], "--time is before the world's time, "),
+        (&["invoke", "team", "x", "--time", "tomorrow"], "--time must be a time such as"),
+        (&["invoke", "team", "x", "--time", "9999-12-31T00:00:00Z"], "before 9999-12-30T22:00:00Z"),
+        (&["invoke", "team", "x", "--timezone", "Nowhere"], "--timezone is not a time zone"),
+        (&["search", "team", "x", "--from", "never"], "--from must be a time such as"),
+        (&["search", "team", "x", "-n", "0"], "error: -n must be"),
+    ] {
+        let output = sandbox.output(args, b"");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && said.contains(expect), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn a_repair_says_which_worlds_stay_closed() {
+    let sandbox = Sandbox::new().with_team();
+    sandbox.ok(&["world", "new", "other"]);
+    let segment = sandbox.data().join("log/0000000001.seg");
+    let mut bytes = std::fs::read(&segment).unwrap();
+    let at = bytes.windows(13).position(|text| text == b"rounding test").unwrap();
+    bytes[at] ^= 1;
+    std::fs::write(&segment, bytes).unwrap();
+    let said = sandbox.ok(&["repair", "repaired"]);
+    assert!(said.contains("The world team stays closed") && !said.contains("world other"), "{said}");
+    let log = said.split('`').find_map(|command| command.strip_prefix("turnkeep ")).unwrap();
+    let args: Vec<&str> = log.split(' ').chain(["--data", "repaired"]).collect();
+    assert!(sandbox.ok(&args).contains("turnkeep.ledger."), "{log}");
+    assert!(!sandbox.output(&["stream", "team", "--data", "repaired"], b"").status.success());
+}
+
+#[test]
 fn a_hint_fits_what_was_refused() {
     let sandbox = Sandbox::new().with_team();
     let said = |args: &[&str], input: &[u8]| {

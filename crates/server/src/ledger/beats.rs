@@ -346,7 +346,7 @@ fn rejection_in(facts: &[Fact]) -> Option<String> {
 }
 
 fn in_progress() -> Fault {
-    Fault::new(Code::InProgress, "request_id", "this very request still runs: ask again")
+    Fault::new(Code::InProgress, "request_id", "is of a request that still runs: ask again")
 }
 
 #[cfg(test)]

@@ -36,8 +36,11 @@ pub(crate) async fn view(
     let person = named.get("person").map(String::as_str).unwrap_or_default();
     let own = seat.viewer().as_str() == person;
     if !seat.audit && (!own || query.vs.is_some()) {
-        let message = "is not yours: the owner may read it with audit=1";
-        let path = if own { "vs" } else { "" };
+        let (path, message) = if own {
+            ("vs", "needs audit=1, which is the owner's")
+        } else {
+            ("", "this view is not yours: the owner may read it with audit=1")
+        };
         return Err(Fault::new(Code::ViewForbidden, path, message).into());
     }
     let viewer = viewer(&seat, person)?;
