@@ -60,6 +60,20 @@ pub(crate) fn report(error: &anyhow::Error, is_json: bool) -> ExitCode {
     ExitCode::from(if failure.is_some_and(|failure| failure.usage) { 2 } else { 1 })
 }
 
+/// Ends the command because of its command line, or because that asked for help.
+pub(crate) fn end_by_usage(error: &clap::Error, is_json: bool) -> ! {
+    if !is_json || !error.use_stderr() {
+        error.exit()
+    }
+    let said = error.render().to_string();
+    let mut parts =
+        said.trim().split("\n\n").map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "));
+    let what = parts.next().unwrap_or_default();
+    let what = what.strip_prefix("error: ").unwrap_or(&what);
+    eprintln!("{}", json!({ "error": what, "hint": parts.next() }));
+    std::process::exit(error.exit_code())
+}
+
 /// What to do about a file that cannot be had.
 fn io_hint(error: &anyhow::Error) -> Option<String> {
     let io = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>())?;

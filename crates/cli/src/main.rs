@@ -78,8 +78,11 @@ pub(crate) struct Cli {
 }
 
 fn main() -> ExitCode {
-    let matches = command_line().color(clap_color(std::env::args_os())).get_matches();
-    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let args: Vec<OsString> = std::env::args_os().take_while(|arg| arg != "--").collect();
+    let is_json = args.iter().any(|arg| arg == "--json");
+    let matches = command_line().color(clap_color(&args)).try_get_matches();
+    let matches = matches.unwrap_or_else(|error| failure::end_by_usage(&error, is_json));
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| failure::end_by_usage(&error, is_json));
     start_log(cli.verbose, &cli.command);
     let is_dumb = process_environment("TERM").is_some_and(|term| term == "dumb");
     let no_color = is_dumb || process_environment("NO_COLOR").is_some();
@@ -97,8 +100,7 @@ fn main() -> ExitCode {
 }
 
 /// What --color says, for help and errors that are printed before the command line is read.
-fn clap_color(args: impl Iterator<Item = OsString>) -> clap::ColorChoice {
-    let args: Vec<OsString> = args.take_while(|arg| arg != "--").collect();
+fn clap_color(args: &[OsString]) -> clap::ColorChoice {
     let says = |word: &str| {
         let joined = OsString::from(format!("--color={word}"));
         args.contains(&joined)

@@ -5,7 +5,7 @@
 mod sandbox;
 
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
@@ -80,9 +80,15 @@ impl Drop for Desk {
     }
 }
 
-/// Starts a command and waits for its first line.
+/// Starts a command, which hears every signal whatever this process was started to ignore, and waits for its
+/// first line.
 fn start(sandbox: &Sandbox, args: &[&str]) -> (Child, BufReader<ChildStdout>) {
-    let mut child = command(sandbox, args).stderr(Stdio::inherit()).spawn().unwrap();
+    let plain = command(sandbox, args);
+    let mut heard = Command::new("/usr/bin/env");
+    heard.arg("--default-signal").arg(plain.get_program()).args(plain.get_args()).env_clear();
+    heard.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    heard.current_dir(sandbox.path("")).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = heard.spawn().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
     stdout.read_line(&mut line).unwrap();
@@ -98,6 +104,24 @@ fn turn(session: &str, content: &str, text: &str) -> CompletedTurn {
         timestamp: Some(Timestamp(1_700_000_000_000)),
         ..CompletedTurn::default()
     }
+}
+
+/// Replaces the labels of a context by one of a person's own.
+fn relabel(server: &sandbox::Server, context: &str) {
+    let token = server.said["link"].as_str().unwrap().split_once("token=").unwrap().1;
+    let body = r#"{"labels":{"mine":"yes"}}"#;
+    let mut stream = std::net::TcpStream::connect(server.http()).unwrap();
+    stream.set_read_timeout(Some(LIMIT)).unwrap();
+    let request = format!(
+        "PATCH /v1/contexts/{context} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+        server.http(),
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
 #[test]
@@ -126,14 +150,24 @@ fn a_turn_goes_from_one_session_to_another_a_file_and_the_store() {
 
     assert_eq!(desk.says("keep review:1"), "kept aaaa1111:1 as turn:1 of ctx:1\n");
     assert_eq!(desk.says("keep review:1"), "kept aaaa1111:1 as turn:1 of ctx:1\n");
-    assert_eq!(desk.says("deliver store"), "delivered to store\n");
+    assert_eq!(desk.says("deliver store"), "delivered to store as turn:1 of ctx:1\n");
+    let stored = &desk.json("deliver store --json")[0];
+    assert_eq!((&stored["context_id"], &stored["turn_id"]), (&"1".into(), &"1".into()));
     assert_eq!(desk.json("keep review:2 --json")[0]["turn_id"], "2");
     for by in ["session=aaaa1111", "name=review", "preset=claude"] {
         let found = desk.json(&format!("ctx list --label {by} --json"));
         assert_eq!(found[0]["context_id"], "1", "{by}");
     }
+    // What a person makes of the labels later stays.
+    let server = desk.sandbox.up(&[]);
+    relabel(&server, "1");
+    review.turn_completed(turn("aaaa1111", "More", "More")).unwrap();
+    assert_eq!(desk.json("keep review:3 --json")[0]["context_id"], "1");
+    assert_eq!(desk.json("ctx list --label mine --json")[0]["labels"], serde_json::json!({ "mine": "yes" }));
+    assert!(server.terminate().success());
     let log = "
-        2 (ctx:1) turnkeep.capture.Turn@1 review (claude, interrupted): Half
+        3 (ctx:1) turnkeep.capture.Turn@1 review (claude): More
+        2 turnkeep.capture.Turn@1 review (claude, interrupted): Half
         1 turnkeep.capture.Turn@1 review (claude): Well done.
     ";
     check(&desk.says("log 1 --oneline"), log);
@@ -145,7 +179,13 @@ fn a_turn_prints_its_content_on_one_stream_and_its_metadata_on_the_other() {
     let desk = Desk::new(&[]);
     let mut wrapper = desk.wrapper("aaaa1111", "review");
     let raw = Some("RAW\x1b[0m".into());
-    wrapper.turn_completed(CompletedTurn { raw, ..turn("aaaa1111", "\x1b[1mA\x1b[0m\n", "A") }).unwrap();
+    wrapper
+        .turn_completed(CompletedTurn {
+            raw,
+            raw_truncated: true,
+            ..turn("aaaa1111", "\x1b[1mA\x1b[0m\n", "A")
+        })
+        .unwrap();
     wrapper.turn_completed(turn("aaaa1111", "B", "B")).unwrap();
     let streams = |args: &[&str]| {
         let output = command(&desk.sandbox, args).output().unwrap();
@@ -164,7 +204,13 @@ fn a_turn_prints_its_content_on_one_stream_and_its_metadata_on_the_other() {
     assert_eq!(streams(&["turn", "review:1", "--text"]).0, "A");
     assert_eq!(streams(&["turn", "review:1", "--raw"]).0, "RAW\x1b[0m");
     assert_eq!(streams(&["turn", "review:2", "--raw"]).0, "B", "the content, where no raw bytes were kept");
-    assert_eq!(streams(&["turn", "review:1", "--meta"]), (metadata, String::new()));
+    let with_raw = |raw: &str| (format!("{metadata}Raw:       {raw}\n"), String::new());
+    assert_eq!(streams(&["turn", "review:1", "--meta"]), with_raw("7 B, truncated"));
+    assert!(streams(&["turn", "review:2", "--meta"]).0.ends_with("Raw:       not kept\n"));
+    for (turn, kept) in [("review:1", true), ("review:2", false)] {
+        let said = &desk.json(&format!("turn {turn} --meta --json"))[0];
+        assert_eq!((&said["raw_kept"], &said["raw_truncated"]), (&kept.into(), &kept.into()), "{turn}");
+    }
     let whole = &desk.json("turn @last:1 --json")[0];
     assert_eq!((&whole["text"], &whole["content_b64"]), (&"A".into(), &"G1sxbUEbWzBtCg==".into()));
     assert!(desk.json("turn @last:1 --json --meta")[0].get("content_b64").is_none());
@@ -242,6 +288,10 @@ fn what_cannot_be_done_says_why_and_what_to_do() {
         ("deliver file", "error: the sink file needs --path FILE\n[2]\n"),
         ("deliver inject", "error: the sink inject needs --session SESSION\n[2]\n"),
         ("deliver node --run 1", "error: the sink node needs --node NODE\n[2]\n"),
+        (
+            "turns --json",
+            "{\"error\":\"the following required arguments were not provided: <SESSION>\",\"hint\":\"Usage: turnkeep turns --json <SESSION>\"}\n[2]\n",
+        ),
         (
             "capture nobody --json",
             "{\"error\":\"no session is called `nobody`\",\"hint\":\"`turnkeep sessions` lists them\"}\n[1]\n",

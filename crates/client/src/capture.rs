@@ -69,7 +69,7 @@ impl CaptureStore {
     }
 
     /// The session's context, made when it is first asked for, after the type was published.
-    async fn context(&self, session: &str) -> Result<ContextId, Error> {
+    pub async fn context(&self, session: &str) -> Result<ContextId, Error> {
         let mut known = self.known.lock().await;
         if !known.published {
             self.client.put_bundle(BUNDLE_ID, Bytes::from_static(BUNDLE.as_bytes())).await?;

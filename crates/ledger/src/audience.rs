@@ -150,7 +150,7 @@ mod tests {
 
     fn entry(random: &mut Random) -> Entry {
         let name = |number: usize| Name::new(&format!("P{number}")).unwrap();
-        let readers = (0..1 + random.below(3)).map(|_| name(random.below(6))).collect();
+        let readers = (0..=random.below(3)).map(|_| name(random.below(6))).collect();
         Entry {
             id: EntryId(0),
             bundle: BundleId(0),

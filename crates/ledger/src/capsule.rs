@@ -30,6 +30,9 @@ pub const DERIVED: &str = "Derived, not authority: ";
 /// How many entries are looked at first; then twice as many, and so on until the capsule is full.
 const FIRST_CANDIDATES: usize = 128;
 
+/// A text of so many bytes is short.
+const SHORT_BYTES: usize = 4 << 10;
+
 const SOURCES: &str = "SOURCE_EXCERPTS";
 const NOTES: &str = "OPTIONAL_DERIVED";
 
@@ -121,9 +124,10 @@ impl<'n> Subject<'n> {
         batches.flatten()
     }
 
-    /// Whether an entry may be about the person.
+    /// Whether an entry is worth reading: a short one is read sooner than looked up.
     fn may_be_in(&self, view: &View<'_>, number: u32) -> bool {
-        self.candidates(view, number + 1, 1).0.first() == Some(&number)
+        let is_short = view.numbered(number).is_some_and(|entry| entry.text.len() <= SHORT_BYTES);
+        is_short || self.candidates(view, number + 1, 1).0.first() == Some(&number)
     }
 }
 

@@ -5,16 +5,18 @@
 //! | bytes | what |
 //! |---|---|
 //! | 8 | `TKWORLDX` |
-//! | 4 | version, 1 |
+//! | 4 | version, 2 |
 //! | 16 | the store's id |
 //! | 1, then its bytes | the world's name |
-//! | 16 | the id of the last entry that the index has |
+//! | 4 | how many entries the index has |
+//! | 16 | the id of the last of them |
 //! | 32 | BLAKE3 of all before |
 //! | rest | the index, with a hash of its own |
 //!
 //! A checkpoint is never evidence. One that is damaged, of another version, store or world, or of a ledger
 //! that does not have that entry in that place, is as good as none: the world is read from the log alone.
-//! Entry ids are random, so the last one tells whether it is this ledger's index.
+//! Entry ids are random, so the last one tells whether it is this ledger's index. Entries are read from the
+//! log in any case; the index is taken apart while other threads read them.
 
 use turnkeep_store::Store;
 use turnkeep_types::ContextId;
@@ -26,55 +28,79 @@ use crate::search::Index;
 use crate::world::World;
 
 const MAGIC: &[u8; 8] = b"TKWORLDX";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const HASH_BYTES: usize = 32;
 
-/// An index that was kept, and the last entry that it has.
+/// An index that was kept, still as bytes, and the last entry that it has.
 #[derive(Debug, Clone)]
 pub struct Checkpoint {
-    index: Index,
+    index: Vec<u8>,
+    end: End,
+}
+
+/// How many entries an index has, and the last one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct End {
+    count: u32,
     last: EntryId,
 }
 
 /// The checkpoint of a world in a store; none of one without entries.
 pub fn encode(world: &World, store: [u8; 16]) -> Option<Vec<u8>> {
-    let last = world.all_entries().last()?.id;
-    let mut bytes = header(world.config.world.as_str(), store, last);
+    let end = End { count: world.position(), last: world.all_entries().last()?.id };
+    let mut bytes = header(world.config.world.as_str(), store, end);
     bytes.extend_from_slice(blake3::hash(&bytes).as_bytes());
     bytes.extend_from_slice(&world.index().encode());
     Some(bytes)
 }
 
-fn header(world: &str, store: [u8; 16], last: EntryId) -> Vec<u8> {
+fn header(world: &str, store: [u8; 16], end: End) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend_from_slice(&VERSION.to_le_bytes());
     bytes.extend_from_slice(&store);
     bytes.push(u8::try_from(world.len()).unwrap_or(u8::MAX));
     bytes.extend_from_slice(world.as_bytes());
-    bytes.extend_from_slice(&last.0.to_le_bytes());
+    bytes.extend_from_slice(&end.count.to_le_bytes());
+    bytes.extend_from_slice(&end.last.0.to_le_bytes());
     bytes
+}
+
+/// What a header says of the end.
+fn end_of(head: &[u8]) -> Option<End> {
+    let (rest, last) = head.split_last_chunk()?;
+    Some(End { count: u32::from_le_bytes(*rest.last_chunk()?), last: EntryId(u128::from_le_bytes(*last)) })
 }
 
 impl Checkpoint {
     /// What these bytes hold, if they are a whole checkpoint of this world in this store.
     pub fn decode(bytes: &[u8], world: &str, store: [u8; 16]) -> Option<Self> {
-        let head_bytes = header(world, store, EntryId(0)).len();
-        let (head, rest) = bytes.split_at_checked(head_bytes)?;
+        let nothing = End { count: 0, last: EntryId(0) };
+        let (head, rest) = bytes.split_at_checked(header(world, store, nothing).len())?;
         let (hash, index) = rest.split_at_checked(HASH_BYTES)?;
-        let last = EntryId(u128::from_le_bytes(*head.last_chunk()?));
-        let ours = head == header(world, store, last) && hash == blake3::hash(head).as_bytes();
-        let index = ours.then(|| Index::decode(index).ok())?.filter(|index| !index.is_empty())?;
-        Some(Self { index, last })
+        let end = end_of(head)?;
+        let ours = head == header(world, store, end) && hash == blake3::hash(head).as_bytes();
+        (ours && Index::is_whole(index)).then(|| Self { index: index.to_vec(), end })
     }
 
     /// How many entries it has.
     pub fn len(&self) -> u32 {
-        self.index.len()
+        self.end.count
     }
 
     /// Whether it has none.
     pub fn is_empty(&self) -> bool {
-        self.index.is_empty()
+        self.len() == 0
+    }
+
+    /// The index, if it is one of so many entries.
+    fn index(&self) -> Option<Index> {
+        Index::decode(&self.index).ok().filter(|index| index.len() == self.end.count)
+    }
+
+    /// Whether a world has the last entry in its place.
+    fn is_of(&self, world: &World) -> bool {
+        let entry = self.end.count.checked_sub(1).and_then(|number| world.entry(number));
+        entry.is_some_and(|entry| entry.id == self.end.last)
     }
 }
 
@@ -86,7 +112,7 @@ pub fn load(
     checkpoint: Option<Checkpoint>,
 ) -> Result<Option<(World, Place)>, LoadError> {
     match checkpoint {
-        Some(checkpoint) => match resume(store, contexts, checkpoint)? {
+        Some(checkpoint) => match resume(store, contexts, &checkpoint)? {
             Some(resumed) => Ok(Some(resumed)),
             None => log::load(store, contexts),
         },
@@ -98,24 +124,22 @@ pub fn load(
 fn resume(
     store: &Store,
     contexts: [ContextId; 3],
-    checkpoint: Checkpoint,
+    checkpoint: &Checkpoint,
 ) -> Result<Option<(World, Place)>, LoadError> {
-    let Checkpoint { index, last } = checkpoint;
-    let (end, mut index) = (index.len(), Some(index));
     let mut place = Place::new(contexts);
     let mut world: Option<World> = None;
     place.catch_up(store, |_, fact| match (&mut world, fact) {
-        (Some(world), fact) => world.apply(fact),
-        (none, Fact::Config(config)) => {
-            *none = index.take().map(|index| World::with_index(*config, index));
+        (Some(world), fact) => {
+            // By now the entries behind the first one are being read.
+            if matches!(fact, Fact::Entry(_)) && world.position() == 0 {
+                checkpoint.index().into_iter().for_each(|index| world.adopt(index));
+            }
+            world.apply(fact);
         }
+        (none, Fact::Config(config)) => *none = Some(World::new(*config)),
         (None, _) => {}
     })?;
-    let ours = |world: &World| {
-        let entry = end.checked_sub(1).and_then(|number| world.entry(number));
-        entry.is_some_and(|entry| entry.id == last)
-    };
-    Ok(world.filter(ours).map(|world| (world, place)))
+    Ok(world.filter(|world| checkpoint.is_of(world)).map(|world| (world, place)))
 }
 
 #[cfg(test)]
@@ -156,8 +180,8 @@ mod tests {
         let whole = encode(&world(), STORE).unwrap();
         let read = |bytes: &[u8]| Checkpoint::decode(bytes, "w", STORE);
         let back = read(&whole).expect("a whole checkpoint");
-        assert_eq!((back.len(), back.last), (20, EntryId(19)));
-        assert!(back.index.encode() == world().index().encode());
+        assert_eq!((back.len(), back.end.last), (20, EntryId(19)));
+        assert!(back.index().expect("an index").encode() == world().index().encode());
         assert!(Checkpoint::decode(&whole, "v", STORE).is_none(), "another world");
         assert!(Checkpoint::decode(&whole, "w", [8; 16]).is_none(), "another store");
         for at in 0..whole.len() {
@@ -167,6 +191,16 @@ mod tests {
             assert!(read(&damaged).is_none(), "flipped at {at}");
         }
         assert!(read(&[&whole[..], b"x"].concat()).is_none(), "more than there was");
+    }
+
+    #[test]
+    fn an_index_that_does_not_fit_its_header_is_not_used() {
+        let end = End { count: 19, last: EntryId(18) };
+        let mut bytes = header("w", STORE, end);
+        bytes.extend_from_slice(blake3::hash(&bytes).as_bytes());
+        bytes.extend_from_slice(&world().index().encode());
+        let made_up = Checkpoint::decode(&bytes, "w", STORE).expect("both hashes are right");
+        assert!(made_up.index().is_none());
     }
 
     #[test]

@@ -87,13 +87,11 @@ fn cut(store: &Store, origin: &Place, point: Option<&Point>) -> Result<Cut, Load
     let mut cut = Cut::default();
     origin.walk(store, Family::Reality, |turn| {
         let so_far = cut.position;
-        let left = match record::is_of(&turn.declared, &["Outcome", "TimeDeclaration"]) {
-            false => None,
-            true => match fact_of(store, turn)? {
-                Fact::Outcome(beat) => Some((beat.clock.time, beat.position)),
-                Fact::Time(declared) => Some((declared.to.time, so_far)),
-                _ => None,
-            },
+        let ends = record::is_of(&turn.declared, &["Outcome", "TimeDeclaration"]);
+        let left = match ends.then(|| fact_of(store, turn)).transpose()? {
+            Some(Fact::Outcome(beat)) => Some((beat.clock.time, beat.position)),
+            Some(Fact::Time(declared)) => Some((declared.to.time, so_far)),
+            _ => None,
         };
         let covered = |(time, position): &(_, u32)| point.is_none_or(|at| at.covers(so_far, time, *position));
         match left.filter(covered) {

@@ -9,6 +9,9 @@ use std::sync::Arc;
 
 /// The alphabet of ids: no letter that is easily taken for another.
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+/// The digit of each byte; [`NO_DIGIT`] where it is none.
+const DIGITS: [u8; 256] = digits();
+const NO_DIGIT: u8 = u8::MAX;
 /// Five bits a character.
 const ID_CHARACTERS: usize = 26;
 
@@ -18,12 +21,12 @@ const ID_CHARACTERS: usize = 26;
 pub struct ParseIdError(pub String);
 
 fn write_id(number: u128, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    for place in (0..ID_CHARACTERS).rev() {
-        let digit = (number >> (place * 5)) & 31;
-        let digit = usize::try_from(digit).unwrap_or_default();
-        write!(f, "{}", char::from(*ALPHABET.get(digit).unwrap_or(&b'0')))?;
+    let mut text = [b'0'; ID_CHARACTERS];
+    for (place, letter) in text.iter_mut().rev().enumerate() {
+        let digit = usize::try_from((number >> (place * 5)) & 31).unwrap_or_default();
+        *letter = *ALPHABET.get(digit).unwrap_or(&b'0');
     }
-    Ok(())
+    f.write_str(std::str::from_utf8(&text).unwrap_or_default())
 }
 
 fn read_id(text: &str) -> Option<u128> {
@@ -31,9 +34,19 @@ fn read_id(text: &str) -> Option<u128> {
         return None;
     }
     text.bytes().try_fold(0u128, |number, byte| {
-        let digit = ALPHABET.iter().position(|&letter| letter == byte)?;
-        Some((number << 5) | digit as u128)
+        let digit = DIGITS[usize::from(byte)];
+        (digit != NO_DIGIT).then_some((number << 5) | u128::from(digit))
     })
+}
+
+const fn digits() -> [u8; 256] {
+    let mut digits = [NO_DIGIT; 256];
+    let mut digit = 0;
+    while digit < 32 {
+        digits[ALPHABET[digit as usize] as usize] = digit;
+        digit += 1;
+    }
+    digits
 }
 
 macro_rules! random_id {

@@ -13,6 +13,7 @@ use turnkeep_types::{BlobHash, ContextId, TurnId};
 
 use crate::fact::{Fact, Family};
 use crate::ids::Name;
+use crate::reading::{PAGE_TURNS, Turns};
 use crate::record::{self, RecordError};
 use crate::world::World;
 
@@ -20,8 +21,6 @@ use crate::world::World;
 pub const WORLD_LABEL: &str = "turnkeep.ledger.world";
 /// The label that names the family of a context.
 pub const FAMILY_LABEL: &str = "turnkeep.ledger.family";
-/// How many turns are read at a time.
-const PAGE_TURNS: usize = 1024;
 /// The encoding of payloads: msgpack.
 const MSGPACK: u32 = 1;
 /// A record holds at most an operator's text of 1 MiB, or a pack.
@@ -179,7 +178,7 @@ pub fn find_worlds(store: &Store) -> Vec<(Name, [ContextId; 3])> {
 pub fn written_in(store: &Store, context: ContextId, blob: BlobHash) -> Result<Option<ContextId>, ReadError> {
     let mut from = 0;
     loop {
-        let turns = store.range(context, from, PAGE_TURNS)?;
+        let turns = store.range(context, from, PAGE_TURNS as usize)?;
         if let Some(found) = turns.iter().find(|turn| turn.hash == blob) {
             return Ok(Some(found.context));
         }
@@ -250,7 +249,7 @@ impl Place {
         let Stretch { context, turns: end, .. } = *self.of(family);
         let mut from = 0;
         while from < end {
-            let turns = store.range(context, from, PAGE_TURNS.min((end - from) as usize))?;
+            let turns = store.range(context, from, PAGE_TURNS.min(end - from) as usize)?;
             let Some(last) = turns.last() else { return Ok(()) };
             from = last.depth + 1;
             turns.iter().try_for_each(&mut take)?;
@@ -267,14 +266,12 @@ impl Place {
 
 impl Stretch {
     fn catch_up(&mut self, store: &Store, mut take: impl FnMut(TurnId, Fact)) -> Result<(), LoadError> {
-        loop {
-            let turns = store.range(self.context, self.turns, PAGE_TURNS)?;
-            let Some(last) = turns.last().map(|last| (last.id, last.depth + 1)) else { return Ok(()) };
-            for turn in turns {
-                take(turn.id, fact_of(store, &turn)?);
-            }
-            (self.head, self.turns) = (Some(last.0), last.1);
-        }
+        let context = store.context(self.context)?;
+        let Some(head) = context.head else { return Ok(()) };
+        let turns = Turns { context: self.context, from: self.turns, end: context.head_depth + 1 };
+        turns.each(store, |page| page.into_iter().for_each(|(turn, fact)| take(turn, fact)))?;
+        (self.head, self.turns) = (Some(head), turns.end);
+        Ok(())
     }
 }
 

@@ -14,7 +14,7 @@ use crate::entry::Entry;
 use crate::fault::{Code, Fault};
 use crate::ids::{BundleId, EntryId};
 use crate::json::Node;
-use crate::search::{Excerpts, Hit, Query, Scope, Texts, Window};
+use crate::search::{Excerpts, Hit, Query, Scope, Texts, Window, can_be_searched};
 use crate::time::WorldTime;
 use crate::tools::ToolRequest;
 use crate::view::View;
@@ -23,6 +23,9 @@ use crate::view::View;
 pub const LIMIT_DEFAULT: u32 = 10;
 /// More results no request gets.
 pub const LIMIT_MAX: u32 = 200;
+
+/// What is remarked on a query that can find nothing, whatever there is.
+const OUT_OF_REACH: &str = "the query has no word that is searched for: name one, or quote the exact words";
 
 /// From when, inclusive, to when, exclusive; none is open.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -68,7 +71,7 @@ pub fn search(view: &View<'_>, request: &ToolRequest, window: &TimeWindow) -> Va
     let found = hits.into_iter().filter_map(|Hit { entry, .. }| view.numbered(entry));
     let excerpts = Excerpts::of(query.text);
     let results: Vec<_> = found.map(|entry| result(entry, excerpts.range(&entry.text))).collect();
-    pack(request, &results, None)
+    pack(request, &results, (!can_be_searched(query.text)).then_some(OUT_OF_REACH))
 }
 
 /// The entries of these ids and bundles, in ledger order, each once. Who named more than the limit lets through

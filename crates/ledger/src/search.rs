@@ -46,6 +46,7 @@ pub use checkpoint::CheckpointError;
 pub use excerpt::{EXCERPT_BYTES_MAX, Excerpts};
 pub use index::Index;
 pub use naming::{Mention, excerpt_naming};
+pub use query::can_be_searched;
 pub use rank::{NEIGHBOUR, RERANKED, RERANKED_SMALL, SESSION, SMALL};
 pub use surroundings::{REACH_MILLIS, SESSION_STEPS};
 
@@ -98,8 +99,8 @@ impl Window {
 /// What is looked for.
 #[derive(Debug, Clone, Copy)]
 pub struct Query<'a> {
-    /// Words to rank by; a part in double quotes must occur in the text byte for byte. Without any word
-    /// the newest entries come first.
+    /// Words to rank by; a part in double quotes must occur in the text byte for byte. When it is empty
+    /// the newest entries come first; words that are not searched for, and nothing else, find nothing.
     pub text: &'a str,
     /// Only entries of this person.
     pub author: Option<&'a str>,

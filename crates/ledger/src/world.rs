@@ -16,6 +16,7 @@ use crate::fact::{
     AuditLine, BundleCommit, ClockState, Epoch, Fact, Fork, ItemKind, Note, Outcome, PocketItem, Scene, Token,
 };
 use crate::ids::{BundleId, EntryId, ItemId, Name, TokenId};
+use crate::numbers::Numbers;
 use crate::search::{ClassId, Document, Index, date_words};
 use crate::view::View;
 
@@ -55,7 +56,7 @@ pub struct World {
     classes: Classes,
     index: Index,
     authored: HashMap<Name, Vec<u32>>,
-    entry_numbers: HashMap<EntryId, u32>,
+    entry_numbers: Numbers,
     bundles: HashMap<BundleId, Bundle>,
     items: Vec<Pocketed>,
     /// The numbers of those items that may still be shown to somebody.
@@ -94,7 +95,7 @@ impl World {
             classes: Classes::default(),
             index: Index::default(),
             authored: HashMap::new(),
-            entry_numbers: HashMap::new(),
+            entry_numbers: Numbers::default(),
             bundles: HashMap::new(),
             items: Vec::new(),
             open_items: BTreeSet::new(),
@@ -109,9 +110,13 @@ impl World {
         }
     }
 
-    /// The same, with an index that has the entries already which are to be applied first.
-    pub(crate) fn with_index(config: Config, index: Index) -> Self {
-        Self { index, ..Self::new(config) }
+    /// Takes an index over that has the entries already which are to be applied first. There are none yet.
+    pub(crate) fn adopt(&mut self, index: Index) {
+        let count = index.len() as usize;
+        self.entries.reserve(count);
+        self.class_of.reserve(count);
+        self.entry_numbers.reserve(count, |_| None);
+        self.index = index;
     }
 
     /// Takes a fact over.
@@ -148,13 +153,14 @@ impl World {
             });
         }
         self.authored.entry(entry.author.id.clone()).or_default().push(number);
-        self.entry_numbers.insert(entry.id, number);
+        let id_of = |number| self.entries.get(number as usize).map(|entry| entry.id);
+        self.entry_numbers.insert(entry.id, number, id_of);
         self.class_of.push(class);
         self.entries.push(entry);
     }
 
     fn push_item(&mut self, item: PocketItem) {
-        let Some(&entry) = self.entry_numbers.get(&item.entry) else { return };
+        let Some(entry) = self.number_of(item.entry) else { return };
         let old = item.supersedes.and_then(|old| self.item_numbers.get(&old)).map(|&old| old as usize);
         let replaced_for_all = old.is_none_or(|old| self.end_item(old, entry));
         // An item without a title only takes another one away.
@@ -302,7 +308,7 @@ impl World {
     }
 
     pub(crate) fn number_of(&self, id: EntryId) -> Option<u32> {
-        self.entry_numbers.get(&id).copied()
+        self.entry_numbers.find(id, |number| self.entry(number).map(|entry| entry.id))
     }
 
     /// The entries of an author, ascending, whoever may see them.

@@ -8,14 +8,16 @@ mod reason;
 mod reply;
 mod request;
 mod session_id;
+mod session_name;
 
 pub use reason::{Reason, Refusal};
-pub use reply::{FoundTurn, Inject, Reply, ServerMessage, SessionInfo, TurnInfo};
+pub use reply::{FoundTurn, Inject, Reply, ServerMessage, SessionInfo, Stored, TurnInfo};
 pub use request::{
     AgentState, BadRequest, CompletedTurn, Deliver, GetTurn, Hello, Paint, Paste, Register, Request, Role,
     Shown, StateChange,
 };
 pub use session_id::{BadSessionId, SessionId};
+pub use session_name::{BadSessionName, check_session_name};
 
 /// The version of the protocol that is spoken here.
 pub const VERSION: u64 = 1;

@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
 use turnkeep_client::capture::{CaptureStore, Kept};
 use turnkeep_pty::desktop::{Adapter, ClipboardProvider};
 use turnkeep_server::broker::{Clipboard, Keeper, Outlets};
-use turnkeep_types::broker::{FoundTurn, Reason, Refusal};
+use turnkeep_types::broker::{FoundTurn, Reason, Refusal, Stored};
 
 use crate::config::Config;
 use crate::desktop::surroundings;
@@ -58,9 +58,10 @@ struct StoreKeeper {
 }
 
 impl Keeper for StoreKeeper {
-    fn keep(&self, turn: &FoundTurn) -> Result<(), String> {
+    fn keep(&self, turn: &FoundTurn) -> Result<Stored, String> {
         let kept = self.runtime.block_on(keep(&self.config, turn));
-        kept.map(|_| ()).map_err(|error| format!("{error:#}"))
+        let stored = kept.map(|kept| Stored { context: kept.context, turn: kept.ack.turn });
+        stored.map_err(|error| format!("{error:#}"))
     }
 }
 
@@ -73,26 +74,26 @@ pub(crate) async fn keep(config: &Config, turn: &FoundTurn) -> Result<Kept> {
 }
 
 async fn keep_in(session: &mut Session, turn: &FoundTurn) -> Result<Kept> {
-    let kept = CaptureStore::new(session.client().await?).keep(turn).await?;
-    // The turn is durable: a label that cannot be set is no reason to say otherwise.
-    if let Err(error) = label(&mut session.http, &format!("/v1/contexts/{}", kept.context), turn).await {
-        tracing::warn!(error = format!("{error:#}"), context = %kept.context, "a context has no labels");
+    let store = CaptureStore::new(session.client().await?);
+    let context = store.context(&turn.session).await?;
+    // A label that cannot be set is no reason not to keep the turn.
+    if let Err(error) = label(&mut session.http, &format!("/v1/contexts/{context}"), turn).await {
+        tracing::warn!(error = format!("{error:#}"), %context, "a context has no labels");
     }
-    Ok(kept)
+    Ok(store.keep(turn).await?)
 }
 
-/// Writes on a context whose turns it holds, where that is not written yet.
+/// Writes on a context that is still empty whose turns it will hold. From the first turn on its labels are
+/// its owner's: what is changed or taken off stays so.
 async fn label(http: &mut Http, path: &str, turn: &FoundTurn) -> Result<()> {
     let found = http.json(Call::get(path)).await?;
-    let mut labels = found.get("labels").and_then(Value::as_object).cloned().unwrap_or_default();
+    if found["head_turn_id"] != "0" {
+        return Ok(());
+    }
     let wanted =
         [("session", Some(&turn.session)), ("name", turn.name.as_ref()), ("preset", turn.preset.as_ref())];
-    let before = labels.len();
-    for (key, value) in wanted.into_iter().filter_map(|(key, value)| Some((key, value?))) {
-        labels.entry(key).or_insert_with(|| value.as_str().into());
-    }
-    if labels.len() > before {
-        http.json(Call::patch(path, &json!({ "labels": labels }))).await?;
-    }
+    let wanted = wanted.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?.as_str().into())));
+    let labels: Map<String, Value> = wanted.collect();
+    http.json(Call::patch(path, &json!({ "labels": labels }))).await?;
     Ok(())
 }

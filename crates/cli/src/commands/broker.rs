@@ -7,6 +7,7 @@ use super::App;
 use crate::broker::serve;
 use crate::config::BrokerFlags;
 use crate::ending::Ending;
+use crate::failure::Failure;
 
 /// Run the broker, which wrapped sessions hand their turns to
 ///
@@ -25,9 +26,12 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     let mut ending = Ending::listen()?;
     let broker = serve::begin(&app.config()?, args.bounds)?;
-    let told = announce(broker.socket(), app);
+    let mut told = announce(broker.socket(), app);
     if told.is_ok() {
-        ending.asked().await;
+        tokio::select! {
+            () = ending.asked() => {}
+            () = broker.replaced() => told = Err(Failure::new("another broker has taken the place of this one").into()),
+        }
     }
     broker.shutdown().await;
     told

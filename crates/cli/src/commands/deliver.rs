@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde_json::json;
-use turnkeep_types::broker::Deliver;
+use turnkeep_types::broker::{Deliver, Stored};
 
 use super::App;
 use crate::broker::{connect, explained, name};
 use crate::failure::Failure;
+use crate::output::Style;
 
 /// Hand what was captured to a sink: inject, clipboard, file, store or node
 ///
@@ -20,8 +21,8 @@ use crate::failure::Failure;
   turnkeep deliver clipboard
   turnkeep deliver file --path answer.md
   turnkeep deliver inject --session tests
-  turnkeep deliver store
-  turnkeep ctx list --label name=review   where that is")]
+  turnkeep deliver store                  says as which turn of which context
+  turnkeep ctx list --label name=review   the contexts of a session's turns")]
 pub(crate) struct Args {
     /// The sink
     sink: String,
@@ -58,11 +59,19 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
         raw: args.raw,
         bracketed: args.bracketed,
     };
-    broker.deliver(deliver).map_err(explained)?;
+    let stored = broker.deliver(deliver).map_err(explained)?;
     if app.out.is_json() {
-        return app.out.json(&json!({ "sink": args.sink }));
+        let mut ack = json!({ "sink": args.sink });
+        if let Some(Stored { context, turn }) = stored {
+            ack["context_id"] = context.to_string().into();
+            ack["turn_id"] = turn.to_string().into();
+        }
+        return app.out.json(&ack);
     }
-    app.out.line(format!("delivered to {}", args.sink))
+    let place = stored.map(|Stored { context, turn }| {
+        format!(" as {} of ctx:{context}", app.out.paint(Style::Id, &format!("turn:{turn}")))
+    });
+    app.out.line(format!("delivered to {}{}", args.sink, place.unwrap_or_default()))
 }
 
 /// Says which flag a sink lacks; what a sink that is not known needs, the broker says.

@@ -47,14 +47,18 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     let mut broker = connect()?;
     let turn_id = name::turn_id(&mut broker, &args.turn)?;
     let get = |raw| GetTurn { turn_id: turn_id.clone(), raw };
-    let found = match broker.turn(get(args.what.raw)) {
+    // Whether raw bytes were kept is known by asking for them.
+    let found = match broker.turn(get(args.what.raw || args.what.meta)) {
         Err(error) if error.reason() == Some(Reason::NoRaw) => broker.turn(get(false)),
         found => found,
     };
     let turn = found.map_err(explained)?;
     match &args.what {
         What { meta, .. } if app.out.is_json() => app.out.json(&to_json(&turn, *meta)),
-        What { meta: true, .. } => facts(&turn).iter().try_for_each(|fact| app.out.line(fact)),
+        What { meta: true, .. } => {
+            let raw = [("Raw", raw_fact(&turn))];
+            facts(&turn).iter().chain(&lines(&raw)).try_for_each(|fact| app.out.line(fact))
+        }
         what => {
             for fact in facts(&turn) {
                 eprintln!("{fact}");
@@ -86,7 +90,18 @@ fn facts(turn: &FoundTurn) -> Vec<String> {
         ("Flags", turns::flags(&turn.info).join(" ")),
     ];
     facts.retain(|(_, value)| !value.is_empty());
+    lines(&facts)
+}
+
+fn lines(facts: &[(&str, String)]) -> Vec<String> {
     facts.iter().map(|(name, value)| format!("{:11}{}", format!("{name}:"), printable(value))).collect()
+}
+
+/// What is there of the terminal's own bytes.
+fn raw_fact(turn: &FoundTurn) -> String {
+    let Some(raw) = &turn.raw else { return "not kept".to_owned() };
+    let size = bytes_text(raw.len() as u64);
+    if turn.raw_truncated { format!("{size}, truncated") } else { size }
 }
 
 fn to_json(turn: &FoundTurn, only_meta: bool) -> Value {
@@ -103,7 +118,10 @@ fn to_json(turn: &FoundTurn, only_meta: bool) -> Value {
             value[name] = text.as_str().into();
         }
     }
-    if !only_meta {
+    if only_meta {
+        value["raw_kept"] = turn.raw.is_some().into();
+        value["raw_truncated"] = turn.raw_truncated.into();
+    } else {
         value["content_b64"] = BASE64_STANDARD.encode(&turn.content).into();
         if let Some(raw) = &turn.raw {
             value["raw_b64"] = BASE64_STANDARD.encode(raw).into();

@@ -12,7 +12,9 @@ use turnkeep_pty::wrap::{
     Relay, Session, Share, Troubles, WrapError, die_of, inject_queue,
 };
 use turnkeep_session::detector::{Presets, Profile};
-use turnkeep_types::broker::{FoundTurn, NAME_BYTES_MAX, Register, SessionId, TEXT_BYTES_MAX};
+use turnkeep_types::broker::{
+    BadSessionName, FoundTurn, Register, SessionId, TEXT_BYTES_MAX, check_session_name,
+};
 
 use super::App;
 use crate::broker::outlets;
@@ -87,10 +89,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     let session = session_id()?;
     let mut outlets: Vec<Box<dyn Outlet>> = Vec::new();
     let share = args.share.then(Share::new);
-    if let Some(relay) = relay(args, &session, &profile, (injector, share.clone()))? {
-        outlets.push(Box::new(relay));
-    }
-    let (keep, troubles) = keep(args, config, &profile)?;
+    let relay = relay(args, &session, &profile, (injector, share.clone()))?;
+    let (keep, troubles) = keep(args, config, &profile, relay.as_ref())?;
+    outlets.extend(relay.map(|relay| Box::new(relay) as Box<dyn Outlet>));
     outlets.extend(keep.map(|keep| Box::new(keep) as Box<dyn Outlet>));
     let (hooks, setup) = hooks(args, &session, &profile)?;
     let capture = Capture::new(Captured {
@@ -123,16 +124,15 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
 /// Refuses what the broker would never take, or what could not be used to name the session.
 fn check_names(args: &Args) -> Result<()> {
     let refuse = |what: String, hint: &str| Err(Failure::usage(what).hint(hint).into());
-    match args.name.as_deref() {
-        Some("") => return refuse("--name is empty".to_owned(), "leave it out, or give a name"),
-        Some(name) if name.len() > NAME_BYTES_MAX => {
-            return refuse(format!("--name is longer than {NAME_BYTES_MAX} bytes"), "give a shorter one");
-        }
-        Some(name) if name.contains(':') || name.starts_with('@') => {
-            let hint = "`NAME:3` is the third turn of a session and `@last` the latest session";
-            return refuse(format!("`{name}` cannot be a session's name"), hint);
-        }
-        _ => {}
+    if let Some(Err(error)) = args.name.as_deref().map(check_session_name) {
+        let hint = match error {
+            BadSessionName::Empty => "leave it out, or give a name",
+            BadSessionName::TooLong => "give a shorter one",
+            BadSessionName::MeansElse => {
+                "`NAME:3` is the third turn of a session and `@last` the latest session"
+            }
+        };
+        return refuse(format!("--name {error}"), hint);
     }
     if args.pattern.as_ref().is_some_and(|pattern| pattern.len() > TEXT_BYTES_MAX) {
         return refuse(format!("--pattern is longer than {TEXT_BYTES_MAX} bytes"), "put it into a profile");
@@ -157,8 +157,13 @@ fn session_id() -> Result<SessionId> {
     Ok(SessionId::from_random(bits))
 }
 
-/// The way to the turn store, if turns are to be kept.
-fn keep(args: &Args, config: Config, profile: &Profile) -> Result<(Option<Keep>, Troubles)> {
+/// The way to the turn store, if turns are to be kept. The broker then hears of a turn after the store.
+fn keep(
+    args: &Args,
+    config: Config,
+    profile: &Profile,
+    relay: Option<&Relay>,
+) -> Result<(Option<Keep>, Troubles)> {
     if !args.keep {
         return Ok((None, Troubles::default()));
     }
@@ -168,22 +173,33 @@ fn keep(args: &Args, config: Config, profile: &Profile) -> Result<(Option<Keep>,
         let kept = block_on(outlets::keep(&config, turn));
         kept.map(|_| ()).map_err(|error| format!("{error:#}"))
     };
-    let (keep, troubles) = Keep::start(label, append)?;
+    let (keep, troubles) = Keep::start(label, relay.map(Relay::hold_for_store), append)?;
     Ok((Some(keep), troubles))
 }
 
 /// Refuses a store that cannot be written to, before the program runs. What there is to say about it is
 /// said now, while nobody paints. One that another command has for a while is waited for later.
 async fn check_store(config: &Config) -> Result<()> {
-    let dir = DataDir::new(&config.data.value);
-    let is_held = matches!(DataDirLock::acquire(dir.path()), Err(LockError::Held { .. }));
-    if config.server.value.is_none() && is_held && server_on(&dir).await.is_none() {
+    if is_taken(config).await {
         return Ok(());
     }
-    let mut store = StoreSession::open(config, Need::Write).await?;
-    let reached = store.client().await.map(drop);
-    store.close().await;
-    reached
+    match StoreSession::open(config, Need::Write).await {
+        Ok(mut store) => {
+            let reached = store.client().await.map(drop);
+            store.close().await;
+            reached
+        }
+        // Another command may have come in between.
+        Err(_) if is_taken(config).await => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether another command has the store and lets nobody else in.
+async fn is_taken(config: &Config) -> bool {
+    let dir = DataDir::new(&config.data.value);
+    let is_held = || matches!(DataDirLock::acquire(dir.path()), Err(LockError::Held { .. }));
+    config.server.value.is_none() && is_held() && server_on(&dir).await.is_none()
 }
 
 /// The program's own hooks, if they are asked for.
@@ -273,6 +289,7 @@ fn fault() -> Option<Fault> {
     let wanted = process_environment("TURNKEEP_WRAP_FAULT").filter(|_| cfg!(debug_assertions))?;
     match &*wanted {
         "byte-path" => Some(Fault::BytePath),
+        "stack" => Some(Fault::Stack),
         "observer" => Some(Fault::Observer),
         _ => None,
     }

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use turnkeep_journal::DataDirLock;
 
+use crate::relay::{Broker, ask, client, is_ready, session};
 use crate::terminal::{TURNKEEP, Terminal};
 
 #[test]
@@ -23,14 +24,15 @@ fn ctrl_c_ends_the_wait_for_a_store() {
     let data = folder.path().join("turnkeep");
     std::fs::create_dir(&data).unwrap();
     let _held = DataDirLock::acquire(&data).unwrap();
-    let env = [("XDG_DATA_HOME", folder.path().to_str().unwrap())];
-    let mut terminal = Terminal::wrap_with(&["--keep", "--", "bash", "--norc", "--noprofile", "-i"], &env);
+    let broker = Broker::start(folder.path());
+    let mut client = client(folder.path());
+    let folder = folder.path().to_str().unwrap();
+    let args = ["--keep", "--name", "one", "--", "bash", "--norc", "--noprofile", "-i"];
+    let mut terminal = Terminal::wrap_with(&args, &[("XDG_DATA_HOME", folder), ("XDG_RUNTIME_DIR", folder)]);
     terminal.until("$ ");
-    terminal.person_thinks();
-    terminal.type_bytes(b"echo a$((40+1))z\r");
-    terminal.until("a41z");
-    terminal.until("$ ");
-    terminal.person_thinks();
+    session(&mut client, &mut terminal, "one", is_ready);
+    // The broker hears of it although the store does not answer.
+    ask(&mut terminal, &mut client, "one", 1);
     terminal.type_bytes(b"exit\r");
     terminal.until("exit\r\n");
     terminal.wait_for("the settings are back", |terminal| !terminal.is_raw());
@@ -38,6 +40,7 @@ fn ctrl_c_ends_the_wait_for_a_store() {
     let (said, _) = terminal.finish();
     let said = String::from_utf8_lossy(&said);
     assert!(said.contains("detection was not finished"), "{said}");
+    broker.stop();
 }
 
 #[test]

@@ -168,7 +168,7 @@ fn the_terminal_gets_its_settings_back() {
     type Act = fn(&mut Terminal);
     /// Its name, the environment, what to do when the program runs, the exit code, the signal.
     type Way = (&'static str, &'static [(&'static str, &'static str)], Act, Option<i32>, Option<i32>);
-    let ways: [Way; 11] = [
+    let ways: [Way; 12] = [
         ("exit", &[], |terminal| terminal.type_bytes(b"\x04"), Some(0), None),
         ("kill -TERM", &[], |terminal| terminal.signal(Signal::TERM), None, Some(Signal::TERM.as_raw())),
         ("kill -HUP", &[], |terminal| terminal.signal(Signal::HUP), None, Some(Signal::HUP.as_raw())),
@@ -185,6 +185,13 @@ fn the_terminal_gets_its_settings_back() {
             |terminal| terminal.type_bytes(b"x\n"),
             Some(101),
             None,
+        ),
+        (
+            "stack overflow",
+            &[("TURNKEEP_WRAP_FAULT", "stack")],
+            |terminal| terminal.type_bytes(b"x\n"),
+            None,
+            Some(Signal::SEGV.as_raw()),
         ),
     ];
     for (name, env, act, code, signal) in ways {

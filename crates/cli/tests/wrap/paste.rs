@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use turnkeep_client::broker::{Connection, Error, socket_path};
-use turnkeep_types::broker::{CompletedTurn, Paste, Reason, Register, Role};
+use turnkeep_types::broker::{AgentState, CompletedTurn, Paste, Reason, Register, Role};
 
 use crate::relay::{Broker, client, session};
 use crate::terminal::Terminal;
@@ -130,4 +130,56 @@ fn a_watched_program_that_prints_without_a_pause_gets_its_pastes() {
     terminal.finish();
     broker.stop();
     watching.join().unwrap();
+}
+
+#[test]
+fn turns_are_told_while_pastes_wait_for_a_program_that_does_not_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let broker = Broker::start(dir.path());
+    let mut client = client(dir.path());
+    copy(dir.path(), &mut client, b"a line that nobody reads\n".repeat(8000));
+    let script = "trap 'printf \"out\\np> \"' USR1; printf 'ready\\np> '; while :; do sleep 0.02; done";
+    let (mut terminal, id) = run(dir.path(), &mut client, &["--pattern", "^p> $"], script);
+    session(&mut client, &mut terminal, "target", |session| session.state == Some(AgentState::Ready));
+    for turn in 1..=6 {
+        // The first is stuck, the second waits in the wrapper, the others in the broker.
+        if turn <= 4 {
+            paste(&mut client, &id).unwrap();
+        }
+        terminal.type_bytes(b"\r");
+        terminal.signal(rustix::process::Signal::USR1);
+        session(&mut client, &mut terminal, "target", |session| session.turns == turn);
+    }
+    terminal.signal(rustix::process::Signal::KILL);
+    terminal.finish();
+    broker.stop();
+}
+
+#[test]
+fn a_program_hears_the_end_of_a_framed_paste_that_is_interrupted() {
+    let dir = tempfile::tempdir().unwrap();
+    let broker = Broker::start(dir.path());
+    let mut client = client(dir.path());
+    copy(dir.path(), &mut client, b"a line that is read slowly\n".repeat(8000));
+    // Reads a little at a time until a paste has ended and a key came behind it.
+    let reader = "
+import os, signal, sys, time
+signal.signal(signal.SIGINT, lambda *_: print('caught', flush=True))
+print('\\033[?2004hready', end='', flush=True)
+seen = b''
+while not seen.endswith(b'typed'):
+    seen = (seen + os.read(0, 64))[-64:]
+    print('reading' if b'\\x1b[201~' not in seen else 'ended', flush=True)
+    time.sleep(0.005)
+";
+    let script = format!("stty -icanon -echo; exec python3 -c \"{reader}\"");
+    let (mut terminal, id) = run(dir.path(), &mut client, &["--bracketed"], &script);
+    paste(&mut client, &id).unwrap();
+    terminal.until("reading");
+    terminal.type_bytes(b"\x03");
+    terminal.until("ended");
+    terminal.until("caught");
+    terminal.type_bytes(b"typed");
+    assert!(terminal.finish().1.success());
+    broker.stop();
 }

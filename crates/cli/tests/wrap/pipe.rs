@@ -77,10 +77,33 @@ fn a_terminal_that_hangs_up_ends_a_program_that_ignores_the_signal() {
 fn at_rest_it_takes_no_time() {
     let mut terminal = Terminal::wrap(&["--", "sh", "-c", "echo ready; exec cat"]);
     terminal.until("ready");
-    terminal.person_thinks();
+    terminal.half_a_second_passes();
     let before = terminal.cpu_ticks();
-    terminal.person_thinks();
-    terminal.person_thinks();
+    terminal.half_a_second_passes();
+    terminal.half_a_second_passes();
     let used = terminal.cpu_ticks() - before;
     assert!(used < 20, "{used} hundredths of a second in one of rest");
+}
+
+#[test]
+fn a_program_is_wrapped_without_anything_in_the_environment() {
+    let output = Command::new("timeout")
+        .args(["60", "env", "-i", TURNKEEP, "wrap", "--", "/bin/echo", "ran"])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(said, "ran\r\n", "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn a_program_that_stops_itself_without_a_terminal_stops_nobody_around_it() {
+    // The inner one ends it after a moment, which it can only when it is not stopped itself.
+    let script = format!("timeout 1 '{TURNKEEP}' wrap -- bash -c 'kill -STOP $$; echo resumed'; echo $?");
+    let output = Command::new("timeout")
+        .args(["60", "setsid", "--wait", "sh", "-c", &script])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "124\n", "{}", output.status);
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use turnkeep_types::broker::{AgentState, GetTurn};
 
-use crate::relay::{Broker, client, session};
+use crate::relay::{Broker, ask, client, is_ready, session};
 use crate::terminal::{TURNKEEP, Terminal};
 
 /// The texts of the turns that a replay finds.
@@ -25,24 +25,24 @@ fn a_recording_can_be_replayed() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("session.jsonl");
     let name = file.to_str().unwrap();
-    let program = ["bash", "--norc", "--noprofile", "-i"];
-    let mut terminal = Terminal::wrap(&[&["--record", name, "--"], &program[..]].concat());
+    let broker = Broker::start(folder.path());
+    let mut client = client(folder.path());
+    let args = ["--record", name, "--name", "one", "--", "bash", "--norc", "--noprofile", "-i"];
+    let mut terminal = Terminal::wrap_with(&args, &[("XDG_RUNTIME_DIR", folder.path().to_str().unwrap())]);
     terminal.until("$ ");
-    terminal.person_thinks();
-    terminal.type_bytes(b"echo a$((40+2))z\r");
-    terminal.until("a42z");
-    terminal.until("$ ");
+    session(&mut client, &mut terminal, "one", is_ready);
+    ask(&mut terminal, &mut client, "one", 1);
     terminal.resize(90, 20);
-    terminal.person_thinks();
     terminal.type_bytes(b"exit\r");
     assert!(terminal.finish().1.success());
+    broker.stop();
     let text = std::fs::read_to_string(&file).unwrap();
     let rows: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((&rows[0]["dir"], &rows[0]["cols"], &rows[0]["rows"]), (&"h".into(), &100.into(), &30.into()));
     for dir in ["o", "i", "r", "s"] {
         assert!(rows.iter().any(|row| row["dir"] == dir), "no {dir} in {text}");
     }
-    assert_eq!(replayed(&file), ["a42z"]);
+    assert_eq!(replayed(&file), ["a41z"]);
 }
 
 #[test]
@@ -78,4 +78,16 @@ fn a_replay_finds_what_was_found_live_also_where_a_program_reads_lines() {
     assert!(terminal.finish().1.success());
     assert_eq!(replayed(&file), live);
     broker.stop();
+}
+
+#[test]
+fn a_program_that_could_not_be_started_leaves_no_recording_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("session.jsonl");
+    for (program, code) in [("no-such-program", 127), ("/etc/passwd", 126), ("true", 0)] {
+        let mut terminal = Terminal::wrap(&["--record", file.to_str().unwrap(), "--", program]);
+        let (said, status) = terminal.finish();
+        assert_eq!(status.code(), Some(code), "{program}: {}", said.escape_ascii());
+        assert_eq!(file.exists(), code == 0, "{program}");
+    }
 }

@@ -1,8 +1,9 @@
 //! The wrapper and the broker: turns arrive, pastes arrive, and either may go away and come back.
 
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 use turnkeep_client::broker::{Connection, socket_path};
@@ -10,7 +11,8 @@ use turnkeep_server::broker::{BrokerConfig, Outlets, RunningBroker, start};
 use turnkeep_types::broker::{AgentState, FoundTurn, GetTurn, Paste, Role, SessionInfo};
 use turnkeep_types::{ManualClock, Timestamp};
 
-use crate::terminal::Terminal;
+use crate::share::Up;
+use crate::terminal::{TURNKEEP, Terminal};
 
 const BASH: [&str; 5] = ["--", "bash", "--norc", "--noprofile", "-i"];
 
@@ -64,12 +66,12 @@ pub(crate) fn session(
     found.unwrap()
 }
 
-fn is_ready(session: &SessionInfo) -> bool {
+pub(crate) fn is_ready(session: &SessionInfo) -> bool {
     session.state == Some(AgentState::Ready)
 }
 
 /// Runs a command in the wrapped shell, which makes the turn of this number.
-fn ask(terminal: &mut Terminal, client: &mut Connection, name: &str, number: u32) -> SessionInfo {
+pub(crate) fn ask(terminal: &mut Terminal, client: &mut Connection, name: &str, number: u32) -> SessionInfo {
     terminal.type_bytes(format!("echo a$((40+{number}))z\r").as_bytes());
     terminal.until(&format!("a{}z", 40 + number));
     session(client, terminal, name, |session| is_ready(session) && session.turns == number)
@@ -109,7 +111,9 @@ fn turns_reach_the_broker_and_pastes_reach_the_program() {
 fn a_broker_that_comes_late_or_comes_back_gets_every_turn() {
     let dir = tempfile::tempdir().unwrap();
     let mut terminal = wrap(dir.path(), "late", &[]);
-    terminal.person_thinks();
+    let broker = Broker::start(dir.path());
+    session(&mut client(dir.path()), &mut terminal, "late", is_ready);
+    broker.stop();
     terminal.type_bytes(b"echo a$((40+1))z\r");
     terminal.until("a41z");
     let broker = Broker::start(dir.path());
@@ -170,21 +174,21 @@ fn a_paste_is_framed_only_when_that_is_wanted() {
 #[test]
 fn kept_turns_are_in_the_store() {
     let dir = tempfile::tempdir().unwrap();
+    let broker = Broker::start(dir.path());
+    let mut client = client(dir.path());
     let mut terminal = wrap(dir.path(), "kept", &["--keep"]);
-    terminal.person_thinks();
-    terminal.type_bytes(b"echo a$((40+1))z\r");
-    terminal.until("a41z");
-    terminal.until("$ ");
-    terminal.person_thinks();
+    session(&mut client, &mut terminal, "kept", is_ready);
+    ask(&mut terminal, &mut client, "kept", 1);
     terminal.type_bytes(b"exit\r");
     let (said, status) = terminal.finish();
     assert!(status.success(), "{status}: {}", said.escape_ascii());
-    let log = std::process::Command::new("timeout")
-        .args(["60", crate::terminal::TURNKEEP, "log", "1"])
+    let log = Command::new("timeout")
+        .args(["60", TURNKEEP, "log", "1"])
         .env("HOME", terminal.home())
         .env_remove("XDG_DATA_HOME")
         .output()
         .unwrap();
+    broker.stop();
     let shown = String::from_utf8_lossy(&log.stdout);
     assert!(
         shown.contains("a41z"),
@@ -192,4 +196,28 @@ fn kept_turns_are_in_the_store() {
         String::from_utf8_lossy(&log.stderr),
         said.escape_ascii()
     );
+}
+
+#[test]
+fn a_turn_that_the_broker_lists_is_in_the_store_whatever_becomes_of_the_wrapper() {
+    let dir = tempfile::tempdir().unwrap();
+    let _up = Up::start(dir.path());
+    let data = dir.path().join(".local/share/turnkeep");
+    let data = data.to_str().unwrap();
+    let mut client = client(dir.path());
+    for name in ["one", "two", "three"] {
+        let mut terminal = wrap(dir.path(), name, &["--keep", "--data", data]);
+        let id = session(&mut client, &mut terminal, name, is_ready).session;
+        terminal.type_bytes(format!("echo said-$(echo {name})\r").as_bytes());
+        let deadline = Instant::now() + Duration::from_mins(1);
+        while client.turns(&id, None).unwrap().is_empty() {
+            assert!(Instant::now() < deadline, "no turn was listed");
+        }
+        terminal.signal(rustix::process::Signal::KILL);
+        terminal.finish();
+        let log = |context: &str| Command::new(TURNKEEP).args(["log", context, "--data", data]).output();
+        let found = ["1", "2", "3"].map(|context| log(context).unwrap().stdout).concat();
+        let found = String::from_utf8_lossy(&found);
+        assert!(found.contains(&format!("said-{name}")), "{name}: {found}");
+    }
 }

@@ -167,8 +167,8 @@ impl Terminal {
         }
     }
 
-    /// The time that a person takes to see a prompt: a prompt is known by what does not follow it.
-    pub(crate) fn person_thinks(&mut self) {
+    /// Reads for half a second, for who measures what happens in it.
+    pub(crate) fn half_a_second_passes(&mut self) {
         let since = Instant::now();
         self.wait_for("time passes", |_| since.elapsed() > Duration::from_millis(500));
     }

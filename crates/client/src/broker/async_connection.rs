@@ -9,7 +9,7 @@ use tokio::net::UnixStream;
 use tokio::time::timeout;
 use turnkeep_types::broker::{
     CompletedTurn, Deliver, FoundTurn, GetTurn, Hello, Paste, Register, Reply, Request, Role, ServerMessage,
-    SessionInfo, Shown, StateChange, TurnInfo, VERSION,
+    SessionInfo, Shown, StateChange, Stored, TurnInfo, VERSION,
 };
 use turnkeep_wire::broker::{decode_message, encode_request, next_frame};
 
@@ -71,6 +71,11 @@ impl AsyncConnection {
     /// Whether something that the broker said unasked is here already.
     pub fn has_unasked(&self) -> bool {
         !self.unasked.is_empty()
+    }
+
+    /// Bytes of what the broker said unasked and is here already.
+    pub fn unasked_bytes(&self) -> usize {
+        self.unasked.bytes()
     }
 
     /// Sends a request and does not wait; gives the id that its answer will carry.

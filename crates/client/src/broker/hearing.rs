@@ -57,6 +57,10 @@ impl Unasked {
         self.messages.is_empty()
     }
 
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// The oldest.
     pub(super) fn take(&mut self) -> Option<ServerMessage> {
         let message = self.messages.pop_front()?;

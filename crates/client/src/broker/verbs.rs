@@ -83,9 +83,13 @@ macro_rules! verbs {
                 self.done(Request::Paste(paste))$($await)*
             }
 
-            /// Hands the relay buffer to a sink.
-            pub $($kind)* fn deliver(&mut self, deliver: Deliver) -> Result<(), Error> {
-                self.done(Request::Deliver(deliver))$($await)*
+            /// Hands the relay buffer to a sink. The store says where the turn is.
+            pub $($kind)* fn deliver(&mut self, deliver: Deliver) -> Result<Option<Stored>, Error> {
+                match self.call(&Request::Deliver(deliver))$($await)*? {
+                    Reply::Done => Ok(None),
+                    Reply::Stored(stored) => Ok(Some(stored)),
+                    _ => Err(Error::Unexpected),
+                }
             }
 
             $($kind)* fn captured(&mut self, request: Request) -> Result<(String, u64), Error> {

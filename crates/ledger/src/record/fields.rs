@@ -2,36 +2,38 @@
 //!
 //! Tags ascend, absent values are left out, so equal facts have equal bytes.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use rmp::decode::{read_array_len, read_map_len, read_marker};
 use rmp::{Marker, encode};
 
-/// A value of a payload.
+/// A value of a payload; one that is read lies where it lay.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Field {
-    Text(String),
+pub(super) enum Field<'a> {
+    Text(Cow<'a, str>),
     Number(u64),
     Flag(bool),
-    Binary(Vec<u8>),
-    Texts(Vec<String>),
+    Binary(Cow<'a, [u8]>),
+    Texts(Vec<Cow<'a, str>>),
 }
 
 /// A payload's values by tag.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Fields(Vec<(u64, Field)>);
+pub(super) struct Fields<'a>(Vec<(u64, Field<'a>)>);
 
 /// Lists in a record are bounded by what a bundle may hold.
 const LIST_MAX: u32 = 65_536;
 const FIELDS_MAX: u32 = 64;
 
-impl Fields {
+impl<'a> Fields<'a> {
     /// Adds a value; tags ascend.
-    pub(super) fn with(mut self, tag: u64, field: Field) -> Self {
+    pub(super) fn with(mut self, tag: u64, field: Field<'a>) -> Self {
         self.0.push((tag, field));
         self
     }
 
-    pub(super) fn text(self, tag: u64, text: impl Into<String>) -> Self {
+    pub(super) fn text(self, tag: u64, text: impl Into<Cow<'a, str>>) -> Self {
         self.with(tag, Field::Text(text.into()))
     }
 
@@ -39,12 +41,12 @@ impl Fields {
         self.with(tag, Field::Number(number))
     }
 
-    pub(super) fn binary(self, tag: u64, bytes: &[u8]) -> Self {
-        self.with(tag, Field::Binary(bytes.to_vec()))
+    pub(super) fn binary(self, tag: u64, bytes: &'a [u8]) -> Self {
+        self.with(tag, Field::Binary(bytes.into()))
     }
 
     pub(super) fn texts(self, tag: u64, texts: impl IntoIterator<Item = String>) -> Self {
-        self.with(tag, Field::Texts(texts.into_iter().collect()))
+        self.with(tag, Field::Texts(texts.into_iter().map(Cow::Owned).collect()))
     }
 
     /// Adds a flag where it is set.
@@ -53,14 +55,14 @@ impl Fields {
     }
 
     /// Adds a text where there is one.
-    pub(super) fn maybe(self, tag: u64, text: Option<impl Into<String>>) -> Self {
+    pub(super) fn maybe(self, tag: u64, text: Option<impl Into<Cow<'a, str>>>) -> Self {
         match text {
             Some(text) => self.text(tag, text),
             None => self,
         }
     }
 
-    fn find(&self, tag: u64) -> Option<&Field> {
+    fn find(&self, tag: u64) -> Option<&Field<'a>> {
         self.0.iter().find(|(known, _)| *known == tag).map(|(_, field)| field)
     }
 
@@ -77,10 +79,10 @@ impl Fields {
     }
 
     pub(super) fn get_binary<const N: usize>(&self, tag: u64) -> Option<[u8; N]> {
-        if let Field::Binary(bytes) = self.find(tag)? { bytes.as_slice().try_into().ok() } else { None }
+        if let Field::Binary(bytes) = self.find(tag)? { bytes.as_ref().try_into().ok() } else { None }
     }
 
-    pub(super) fn get_texts(&self, tag: u64) -> Option<&[String]> {
+    pub(super) fn get_texts(&self, tag: u64) -> Option<&[Cow<'a, str>]> {
         if let Field::Texts(texts) = self.find(tag)? { Some(texts) } else { None }
     }
 
@@ -112,7 +114,7 @@ impl Fields {
     }
 
     /// Reads a payload back; none if it is not one.
-    pub(super) fn decode(mut bytes: &[u8]) -> Option<Self> {
+    pub(super) fn decode(mut bytes: &'a [u8]) -> Option<Self> {
         let count = read_map_len(&mut bytes).ok().filter(|&count| count <= FIELDS_MAX)?;
         let mut fields = Vec::with_capacity(count as usize);
         for _ in 0..count {
@@ -123,29 +125,31 @@ impl Fields {
     }
 }
 
-fn read_field(bytes: &mut &[u8]) -> Option<Field> {
+fn read_field<'a>(bytes: &mut &'a [u8]) -> Option<Field<'a>> {
     let mut rest = *bytes;
     Some(match read_marker(&mut rest).ok()? {
         Marker::True | Marker::False => Field::Flag(rmp::decode::read_bool(bytes).ok()?),
         Marker::FixPos(_) | Marker::U8 | Marker::U16 | Marker::U32 | Marker::U64 => {
             Field::Number(rmp::decode::read_int(bytes).ok()?)
         }
-        Marker::FixStr(_) | Marker::Str8 | Marker::Str16 | Marker::Str32 => Field::Text(read_text(bytes)?),
+        Marker::FixStr(_) | Marker::Str8 | Marker::Str16 | Marker::Str32 => {
+            Field::Text(read_text(bytes)?.into())
+        }
         Marker::Bin8 | Marker::Bin16 | Marker::Bin32 => {
             let len = rmp::decode::read_bin_len(bytes).ok()?;
-            Field::Binary(take(bytes, len)?.to_vec())
+            Field::Binary(take(bytes, len)?.into())
         }
         Marker::FixArray(_) | Marker::Array16 | Marker::Array32 => {
             let count = read_array_len(bytes).ok().filter(|&count| count <= LIST_MAX)?;
-            Field::Texts((0..count).map(|_| read_text(bytes)).collect::<Option<_>>()?)
+            Field::Texts((0..count).map(|_| read_text(bytes).map(Cow::Borrowed)).collect::<Option<_>>()?)
         }
         _ => return None,
     })
 }
 
-fn read_text(bytes: &mut &[u8]) -> Option<String> {
+fn read_text<'a>(bytes: &mut &'a [u8]) -> Option<&'a str> {
     let len = rmp::decode::read_str_len(bytes).ok()?;
-    String::from_utf8(take(bytes, len)?.to_vec()).ok()
+    std::str::from_utf8(take(bytes, len)?).ok()
 }
 
 fn take<'a>(bytes: &mut &'a [u8], len: u32) -> Option<&'a [u8]> {

@@ -19,7 +19,7 @@ use crate::time::{WorldTime, Zone};
 type Read<T> = Result<T, &'static str>;
 
 /// The type's short name and the values of a fact.
-pub(super) fn write(fact: &Fact) -> (&'static str, Fields) {
+pub(super) fn write(fact: &Fact) -> (&'static str, Fields<'_>) {
     match fact {
         Fact::Entry(entry) => ("WriteEntry", write_entry(entry)),
         Fact::Time(declaration) => ("TimeDeclaration", write_time(declaration)),
@@ -61,7 +61,7 @@ pub(super) const KINDS: &[&str] = &[
 ];
 
 /// The fact of these values; none for a type that there is not.
-pub(super) fn read(kind: &str, fields: &Fields) -> Option<Read<Fact>> {
+pub(super) fn read(kind: &str, fields: &Fields<'_>) -> Option<Read<Fact>> {
     Some(match kind {
         "WriteEntry" => read_entry(fields).map(Fact::Entry),
         "TimeDeclaration" => read_time(fields).map(Fact::Time),
@@ -81,35 +81,35 @@ pub(super) fn read(kind: &str, fields: &Fields) -> Option<Read<Fact>> {
     })
 }
 
-fn text<'a>(fields: &'a Fields, tag: u64, what: &'static str) -> Read<&'a str> {
+fn text<'a>(fields: &'a Fields<'_>, tag: u64, what: &'static str) -> Read<&'a str> {
     fields.get_text(tag).ok_or(what)
 }
 
-fn number(fields: &Fields, tag: u64, what: &'static str) -> Read<u64> {
+fn number(fields: &Fields<'_>, tag: u64, what: &'static str) -> Read<u64> {
     fields.get_number(tag).ok_or(what)
 }
 
-fn small(fields: &Fields, tag: u64, what: &'static str) -> Read<u32> {
+fn small(fields: &Fields<'_>, tag: u64, what: &'static str) -> Read<u32> {
     u32::try_from(number(fields, tag, what)?).map_err(|_| what)
 }
 
-fn parsed<T: std::str::FromStr>(fields: &Fields, tag: u64, what: &'static str) -> Read<T> {
+fn parsed<T: std::str::FromStr>(fields: &Fields<'_>, tag: u64, what: &'static str) -> Read<T> {
     text(fields, tag, what)?.parse().map_err(|_| what)
 }
 
-fn maybe_parsed<T: std::str::FromStr>(fields: &Fields, tag: u64, what: &'static str) -> Read<Option<T>> {
+fn maybe_parsed<T: std::str::FromStr>(fields: &Fields<'_>, tag: u64, what: &'static str) -> Read<Option<T>> {
     fields.get_text(tag).map(|text| text.parse().map_err(|_| what)).transpose()
 }
 
-fn name(fields: &Fields, tag: u64, what: &'static str) -> Read<Name> {
+fn name(fields: &Fields<'_>, tag: u64, what: &'static str) -> Read<Name> {
     Name::new(text(fields, tag, what)?).ok_or(what)
 }
 
-fn time(fields: &Fields, tag: u64, what: &'static str) -> Read<WorldTime> {
+fn time(fields: &Fields<'_>, tag: u64, what: &'static str) -> Read<WorldTime> {
     WorldTime::parse(text(fields, tag, what)?).ok_or(what)
 }
 
-fn write_entry(entry: &Entry) -> Fields {
+fn write_entry(entry: &Entry) -> Fields<'_> {
     let fields = Fields::default()
         .text(1, entry.id.to_string())
         .text(2, entry.bundle.to_string())
@@ -125,7 +125,7 @@ fn write_entry(entry: &Entry) -> Fields {
     fields.text(9, entry.channel.word()).text(10, &*entry.text)
 }
 
-fn read_entry(fields: &Fields) -> Read<Entry> {
+fn read_entry(fields: &Fields<'_>) -> Read<Entry> {
     let class = AuthorClass::from_word(text(fields, 6, "author_class")?).ok_or("author_class")?;
     let readers =
         fields.get_texts(8).map(|names| names.iter().map(|n| Name::new(n).ok_or("visible_to")).collect());
@@ -143,42 +143,42 @@ fn read_entry(fields: &Fields) -> Read<Entry> {
 }
 
 /// A clock takes three tags.
-fn write_clock(fields: Fields, tag: u64, clock: &ClockState) -> Fields {
+fn write_clock<'a>(fields: Fields<'a>, tag: u64, clock: &'a ClockState) -> Fields<'a> {
     fields
         .text(tag, clock.time.as_str())
         .text(tag + 1, clock.timezone.as_str())
         .with(tag + 2, Field::Flag(clock.paused))
 }
 
-fn read_clock(fields: &Fields, tag: u64) -> Read<ClockState> {
+fn read_clock(fields: &Fields<'_>, tag: u64) -> Read<ClockState> {
     let timezone = Zone::recorded(text(fields, tag + 1, "timezone")?);
     Ok(ClockState { time: time(fields, tag, "world_time")?, timezone, paused: fields.get_flag(tag + 2) })
 }
 
-fn write_time(declaration: &TimeDeclaration) -> Fields {
+fn write_time(declaration: &TimeDeclaration) -> Fields<'_> {
     write_clock(Fields::default().text(1, declaration.from.as_str()), 2, &declaration.to)
 }
 
-fn read_time(fields: &Fields) -> Read<TimeDeclaration> {
+fn read_time(fields: &Fields<'_>) -> Read<TimeDeclaration> {
     Ok(TimeDeclaration { from: time(fields, 1, "from")?, to: read_clock(fields, 2)? })
 }
 
 /// A part of a text takes two tags.
-fn write_span(fields: Fields, tag: u64, span: Option<&Span>) -> Fields {
+fn write_span<'a>(fields: Fields<'a>, tag: u64, span: Option<&Span>) -> Fields<'a> {
     match span {
         Some(span) => fields.number(tag, span.start.into()).number(tag + 1, span.end.into()),
         None => fields,
     }
 }
 
-fn read_span(fields: &Fields, tag: u64) -> Read<Option<Span>> {
+fn read_span(fields: &Fields<'_>, tag: u64) -> Read<Option<Span>> {
     match fields.get_number(tag) {
         Some(_) => Ok(Some(small(fields, tag, "range")?..small(fields, tag + 1, "range")?)),
         None => Ok(None),
     }
 }
 
-fn write_item(item: &PocketItem) -> Fields {
+fn write_item(item: &PocketItem) -> Fields<'_> {
     let kind = match item.kind {
         ItemKind::Calendar => "CALENDAR",
         ItemKind::Message => "MESSAGE",
@@ -194,7 +194,7 @@ fn write_item(item: &PocketItem) -> Fields {
     write_span(fields, 10, item.notes.as_ref())
 }
 
-fn read_item(fields: &Fields) -> Read<PocketItem> {
+fn read_item(fields: &Fields<'_>) -> Read<PocketItem> {
     let kind = match text(fields, 2, "kind")? {
         "CALENDAR" => ItemKind::Calendar,
         "MESSAGE" => ItemKind::Message,
@@ -212,7 +212,7 @@ fn read_item(fields: &Fields) -> Read<PocketItem> {
     })
 }
 
-fn write_bundle(commit: &BundleCommit) -> Fields {
+fn write_bundle(commit: &BundleCommit) -> Fields<'_> {
     Fields::default()
         .text(1, commit.id.to_string())
         .text(2, &*commit.request)
@@ -221,7 +221,7 @@ fn write_bundle(commit: &BundleCommit) -> Fields {
         .number(5, commit.entries.into())
 }
 
-fn read_bundle(fields: &Fields) -> Read<BundleCommit> {
+fn read_bundle(fields: &Fields<'_>) -> Read<BundleCommit> {
     Ok(BundleCommit {
         id: parsed(fields, 1, "bundle_id")?,
         request: text(fields, 2, "request_id")?.into(),
@@ -233,7 +233,7 @@ fn read_bundle(fields: &Fields) -> Read<BundleCommit> {
     })
 }
 
-fn write_outcome(outcome: &Outcome) -> Fields {
+fn write_outcome(outcome: &Outcome) -> Fields<'_> {
     let door = match outcome.door {
         Door::Invocation => "INVOCATION",
         Door::Beat => "BEAT",
@@ -257,7 +257,7 @@ fn write_outcome(outcome: &Outcome) -> Fields {
         .binary(18, &outcome.response)
 }
 
-fn read_outcome(fields: &Fields) -> Read<Outcome> {
+fn read_outcome(fields: &Fields<'_>) -> Read<Outcome> {
     let door = match text(fields, 4, "door")? {
         "INVOCATION" => Door::Invocation,
         "BEAT" => Door::Beat,
@@ -283,21 +283,21 @@ fn read_outcome(fields: &Fields) -> Read<Outcome> {
     })
 }
 
-fn read_config(fields: &Fields) -> Read<Config> {
+fn read_config(fields: &Fields<'_>) -> Read<Config> {
     let value = parse(text(fields, 1, "config")?.as_bytes()).map_err(|_| "config")?;
     Config::recorded(value).map_err(|_| "config")
 }
 
-fn read_fork(fields: &Fields) -> Read<Fork> {
+fn read_fork(fields: &Fields<'_>) -> Read<Fork> {
     Ok(Fork { from: name(fields, 1, "from")?, position: small(fields, 2, "position")? })
 }
 
-fn read_person(fields: &Fields) -> Read<Person> {
+fn read_person(fields: &Fields<'_>) -> Read<Person> {
     let value = parse(text(fields, 1, "person")?.as_bytes()).map_err(|_| "person")?;
     Person::from_json(&Node::root(&value, Code::ConfigInvalid)).map_err(|_| "person")
 }
 
-fn write_token(token: &Token) -> Fields {
+fn write_token(token: &Token) -> Fields<'_> {
     let fields = Fields::default()
         .text(1, token.id.to_string())
         .text(2, token.person.as_str())
@@ -307,10 +307,10 @@ fn write_token(token: &Token) -> Fields {
         Some(end) => fields.number(5, end.0),
         None => fields,
     };
-    fields.with(6, Field::Binary(token.secret.to_vec()))
+    fields.binary(6, &token.secret)
 }
 
-fn read_token(fields: &Fields) -> Read<Token> {
+fn read_token(fields: &Fields<'_>) -> Read<Token> {
     Ok(Token {
         id: parsed(fields, 1, "token_id")?,
         person: name(fields, 2, "person_id")?,
@@ -321,7 +321,7 @@ fn read_token(fields: &Fields) -> Read<Token> {
     })
 }
 
-fn write_line(line: &AuditLine) -> Fields {
+fn write_line(line: &AuditLine) -> Fields<'_> {
     Fields::default()
         .number(1, line.at.0)
         .text(2, &line.principal)
@@ -330,7 +330,7 @@ fn write_line(line: &AuditLine) -> Fields {
         .text(5, &line.details)
 }
 
-fn read_line(fields: &Fields) -> Read<AuditLine> {
+fn read_line(fields: &Fields<'_>) -> Read<AuditLine> {
     Ok(AuditLine {
         at: Timestamp(number(fields, 1, "at")?),
         principal: text(fields, 2, "principal")?.to_owned(),
@@ -340,26 +340,26 @@ fn read_line(fields: &Fields) -> Read<AuditLine> {
     })
 }
 
-fn derived(position: u32, text: &str, cited: &[EntryId]) -> Fields {
+fn derived<'a>(position: u32, text: &'a str, cited: &[EntryId]) -> Fields<'a> {
     Fields::default().number(1, position.into()).text(2, text).texts(3, cited.iter().map(EntryId::to_string))
 }
 
-fn read_cited(fields: &Fields) -> Read<Vec<EntryId>> {
+fn read_cited(fields: &Fields<'_>) -> Read<Vec<EntryId>> {
     let cited = fields.get_texts(3).ok_or("used_entry_ids")?;
     cited.iter().map(|id| id.parse().map_err(|_| "used_entry_ids")).collect()
 }
 
-fn read_scene(fields: &Fields) -> Read<Scene> {
+fn read_scene(fields: &Fields<'_>) -> Read<Scene> {
     let text = text(fields, 2, "text")?.to_owned();
     Ok(Scene { position: small(fields, 1, "position")?, text, cited: read_cited(fields)? })
 }
 
-fn read_note(fields: &Fields) -> Read<Note> {
+fn read_note(fields: &Fields<'_>) -> Read<Note> {
     let (position, person) = (small(fields, 1, "position")?, name(fields, 4, "person_id")?);
     Ok(Note { position, person, text: text(fields, 2, "text")?.to_owned(), cited: read_cited(fields)? })
 }
 
-fn write_epoch(epoch: &Epoch) -> Fields {
+fn write_epoch(epoch: &Epoch) -> Fields<'_> {
     Fields::default()
         .number(1, epoch.number)
         .number(2, epoch.position.into())
@@ -367,7 +367,7 @@ fn write_epoch(epoch: &Epoch) -> Fields {
         .maybe(4, epoch.rehydration.as_deref())
 }
 
-fn read_epoch(fields: &Fields) -> Read<Epoch> {
+fn read_epoch(fields: &Fields<'_>) -> Read<Epoch> {
     Ok(Epoch {
         number: number(fields, 1, "number")?,
         position: small(fields, 2, "position")?,

@@ -5,7 +5,7 @@
 //! | bytes | what |
 //! |---|---|
 //! | 8 | `TKSEARCH` |
-//! | 4 | version, 2 |
+//! | 4 | version, 3 |
 //! | n, then n and its bytes each | authors, by number |
 //! | n, then n and its bytes each | terms, by number |
 //! | n, then 4 each | class ids, by number |
@@ -25,7 +25,7 @@ use super::postings::List;
 use super::stops::Stops;
 
 const MAGIC: &[u8; 8] = b"TKSEARCH";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const HASH_BYTES: usize = 32;
 const ENTRY_BYTES: usize = 20;
 
@@ -69,6 +69,11 @@ impl Index {
         let hash = blake3::hash(&out);
         out.extend_from_slice(hash.as_bytes());
         out
+    }
+
+    /// Whether these bytes are what [`Self::encode`] made: ours, of this version, with the right hash.
+    pub fn is_whole(bytes: &[u8]) -> bool {
+        checked(bytes).is_ok()
     }
 
     /// The index that these bytes were made from.

@@ -4,7 +4,7 @@
 //! byte are rare and lie elsewhere.
 
 /// A length of so much or more is among the long ones.
-const LONG: u8 = u8::MAX;
+pub(super) const LONG: u8 = u8::MAX;
 
 /// What is known of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +54,11 @@ impl Columns {
             LONG => self.long_length(number),
             short => u32::from(short),
         }
+    }
+
+    /// The words of all entries, [`LONG`] where there are as many or more.
+    pub(super) fn short_lengths(&self) -> &[u8] {
+        &self.lengths
     }
 
     #[cold]

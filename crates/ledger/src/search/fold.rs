@@ -8,7 +8,7 @@
 pub(super) enum Kind {
     /// Part of a word.
     Word,
-    /// Part of a script that does without spaces: pairs of these are the words.
+    /// Part of a script that does without spaces, or of Korean: pairs of these are the words.
     Dense,
     /// A word by itself, such as an emoji.
     Sign,
@@ -34,12 +34,18 @@ pub(super) fn kind(char: char) -> Kind {
     }
 }
 
-/// Han, kana, Thai, Lao, Burmese and Khmer.
+/// Han, kana, Thai, Lao, Burmese and Khmer, and Hangul.
 fn is_dense(char: char) -> bool {
-    matches!(char,
+    is_hangul(char)
+        || matches!(char,
         '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
         | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
         | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
+}
+
+/// Syllables of Korean, which has spaces between words and endings without end at them.
+pub(super) fn is_hangul(char: char) -> bool {
+    matches!(char, '\u{ac00}'..='\u{d7a3}')
 }
 
 /// Marks that go with the letter before them and are left out, and signs that only choose a form.

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::fold::{Kind, fold, fold_all, kind};
+use super::fold::{Kind, fold, fold_all, is_hangul, kind};
 use super::index::Index;
 use super::stem::stop_number;
 use super::stops::Stops;
@@ -27,8 +27,7 @@ impl Mention {
     pub fn of(name: &str) -> Self {
         let mut folded = String::new();
         fold_all(name, &mut folded);
-        let in_words =
-            |char: Option<char>| char.is_some_and(|char| matches!(kind(char), Kind::Word | Kind::Apostrophe));
+        let in_words = |char: Option<char>| char.is_some_and(|char| is_word(char) || is_apostrophe(char));
         Self { folded, begins: in_words(name.chars().next()), ends: in_words(name.chars().next_back()) }
     }
 
@@ -87,8 +86,9 @@ fn is_apostrophe(char: char) -> bool {
     kind(char) == Kind::Apostrophe
 }
 
+/// Whether a character is a part of words with spaces between them.
 fn is_word(char: char) -> bool {
-    kind(char) == Kind::Word
+    kind(char) == Kind::Word || is_hangul(char)
 }
 
 /// More apostrophes in a row are signs between words, however many: looking past them takes no time.
@@ -197,6 +197,8 @@ mod tests {
         ("田中さんは", "田中", Some("田中")),
         ("田中さん", "田", Some("田")),
         ("a田中b", "田中", Some("田中")),
+        ("민수 왔다", "민수", Some("민수")),
+        ("김민수 왔다", "민수", None),
         ("Will will", "will", Some("Will")),
         ("it is the end", "the", Some("the")),
         ("C++ rocks", "C++", Some("C++")),

@@ -241,27 +241,39 @@ pub(super) struct Postings<'a> {
 impl Iterator for Postings<'_> {
     type Item = Posting;
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a call costs as much as what it does")]
     fn next(&mut self) -> Option<Posting> {
-        let (first, mut rest) = self.bytes.split_first()?;
-        if *first & 0x81 == 0 {
-            // The common case: near the one before, and once.
-            self.last = self.last.checked_add(u32::from(*first >> 1))?;
-            self.bytes = rest;
-            return Some(Posting { entry: self.last, count: 1 });
+        // The common case, one or two bytes and once, without a branch on how many.
+        if let Some([first, second]) = self.bytes.first_chunk::<2>() {
+            let has_two = first >> 7;
+            if first & 1 == 0 && has_two & second >> 7 == 0 {
+                let low = u32::from(first & 0x7f);
+                let high = u32::from(second & has_two.wrapping_neg()) << 7;
+                self.last = self.last.checked_add((low | high) >> 1)?;
+                self.bytes = self.bytes.get(1 + usize::from(has_two)..)?;
+                return Some(Posting { entry: self.last, count: 1 });
+            }
         }
-        let mut code = u64::from(*first & 0x7f);
-        let mut more = *first >= 0x80;
-        let mut shift = 7;
-        while more {
+        self.next_of_any_length()
+    }
+}
+
+impl Postings<'_> {
+    #[cold]
+    fn next_of_any_length(&mut self) -> Option<Posting> {
+        let (mut code, mut shift, mut rest) = (0, 0, self.bytes);
+        loop {
             let (byte, after) = rest.split_first()?;
             code |= u64::from(*byte & 0x7f) << shift;
-            more = *byte >= 0x80;
+            rest = after;
             shift += 7;
+            if *byte < 0x80 {
+                break;
+            }
             if shift > 35 {
                 return None;
             }
-            rest = after;
         }
         let mut count = 1;
         if code & 1 == 1 {
@@ -294,6 +306,17 @@ impl Cursor<'_> {
     #[inline]
     pub(super) fn advance(&mut self) {
         self.next = self.rest.next().unwrap_or(END);
+    }
+
+    /// Moves on to the first posting of this entry or a later one, and gives all that it passes.
+    #[inline]
+    pub(super) fn pass(&mut self, end: u32, mut each: impl FnMut(Posting)) {
+        let (mut next, mut rest) = (self.next, self.rest.clone());
+        while next.entry < end {
+            each(next);
+            next = rest.next().unwrap_or(END);
+        }
+        (self.next, self.rest) = (next, rest);
     }
 
     /// Moves to the first posting of this entry or a later one.

@@ -13,6 +13,8 @@ pub(super) struct Wanted<'a> {
     pub(super) terms: Vec<Wish>,
     /// What stood in double quotes, not empty.
     pub(super) phrases: Vec<&'a str>,
+    /// Whether nothing is asked for.
+    is_blank: bool,
 }
 
 /// A term of a query.
@@ -50,8 +52,18 @@ impl<'a> Wanted<'a> {
                 wholes.push((number, word.place.clone()));
             }
         });
-        Self { terms, phrases: phrases(text) }
+        Self { terms, phrases: phrases(text), is_blank: text.trim().is_empty() }
     }
+
+    /// Whether something is asked for that no entry can be found by: stop words, or signs between words.
+    pub(super) fn is_out_of_reach(&self) -> bool {
+        self.terms.is_empty() && self.phrases.is_empty() && !self.is_blank
+    }
+}
+
+/// Whether a query's text can find anything: it is empty, or has a word that is looked for, or a phrase.
+pub fn can_be_searched(text: &str) -> bool {
+    !Wanted::of(text).is_out_of_reach()
 }
 
 fn phrases(text: &str) -> Vec<&str> {
@@ -124,6 +136,24 @@ mod tests {
     }
 
     #[test]
+    fn what_has_neither_words_nor_phrases_cannot_be_searched() {
+        for (text, can_be) in [
+            ("", true),
+            (" \n", true),
+            ("refund", true),
+            ("\"the\"", true),
+            ("東", true),
+            ("the", false),
+            ("of and", false),
+            ("???", false),
+            ("€ -> +", false),
+            ("\"\"", false),
+        ] {
+            assert_eq!(can_be_searched(text), can_be, "{text}");
+        }
+    }
+
+    #[test]
     fn parts_of_a_known_whole_are_said_by_it() {
         for (text, known, expect) in [
             ("pay-142 port", "pay-142", "pay-142 port"),
@@ -133,6 +163,8 @@ mod tests {
             ("src/ab/x.rs", "x.rs", "src/ab/x.rs x.rs src ab"),
             ("readLine", "readline", "readlin"),
             ("readLine", "", "readlin read lin"),
+            ("東京", "東京", "東京"),
+            ("東京", "", "東京 東 京"),
         ] {
             let wanted = Wanted::of(text);
             let is_known =

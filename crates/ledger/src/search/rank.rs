@@ -40,6 +40,9 @@ impl Index {
         let view = View::new(self, scope);
         let Some(filter) = Filter::of(self, query) else { return Ok(Vec::new()) };
         let wanted = Wanted::of(query.text);
+        if wanted.is_out_of_reach() {
+            return Ok(Vec::new());
+        }
         if wanted.terms.is_empty() {
             return newest(&view, &filter, &wanted.phrases, query.limit, texts);
         }

@@ -50,6 +50,11 @@ impl Shown {
         self.bits.get(number as usize / 64).is_some_and(|bits| bits >> (number % 64) & 1 == 1)
     }
 
+    /// The same for all that were looked at, a bit each.
+    pub(super) fn bits(&self) -> &[u64] {
+        &self.bits
+    }
+
     /// The last before this number.
     #[inline]
     pub(super) fn before(&self, number: u32) -> Option<u32> {

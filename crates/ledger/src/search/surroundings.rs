@@ -55,6 +55,11 @@ impl<'a> View<'a> {
         self.shown.has(number)
     }
 
+    /// Which entries it shows, a bit each, as [`Self::shows`] tells.
+    pub(super) fn shown_bits(&self) -> &[u64] {
+        self.shown.bits()
+    }
+
     /// The list of a term, with postings that it does not show.
     pub(super) fn list(&self, term: u32) -> Option<&'a List> {
         self.index.lists.get(term as usize)

@@ -8,17 +8,20 @@
 //!
 //! An entry that does best has a score of its own, or a neighbour's, of at least the best's part
 //! `1 / (1 + 2 * NEIGHBOUR)`; such entries are strong, and only these are looked at together with their
-//! neighbours. A neighbour in another window is looked up by itself, and entries at the edges of a window
+//! neighbours; where a window has one term only, nobody lends it to anybody who has it, and the neighbours
+//! of most are left alone, too. A neighbour in another window is looked up by itself, and entries at the edges of a window
 //! count as strong where frequent terms were left out beyond them. Nothing that would win is left out, and
 //! scores are the same, to the bit, as if everything had been added for all entries.
 
 use std::ops::Range;
 
 use super::Hit;
+use super::columns::LONG;
 use super::filter::Filter;
 use super::postings::Cursor;
 use super::rank::{Best, NEIGHBOUR};
 use super::scoring::{Scoring, Slot};
+use super::terms::LENGTHS;
 
 /// Entries that are worked on at a time, so that their slots stay near the processor. Tests have small
 /// worlds, and edges of windows in them all the same.
@@ -42,13 +45,15 @@ pub(super) struct Sweep<'a> {
     filter: &'a Filter,
     /// By term, as the following two.
     cursors: Vec<Cursor<'a>>,
-    once: Vec<Vec<f32>>,
+    once: Vec<[f32; LENGTHS]>,
     /// What this term and those behind it add at most.
     left: Vec<f32>,
     window: Range<u32>,
-    slots: Vec<Slot>,
+    slots: Box<[Slot; WINDOW as usize]>,
     /// Which slots are not zero, a bit each.
-    touched: Vec<u64>,
+    touched: Box<[u64; WINDOW as usize / 64]>,
+    /// The terms that were added in the window.
+    present: u32,
     best: Best,
     floor: f32,
     /// Entries before this one need not be offered any more.
@@ -57,6 +62,7 @@ pub(super) struct Sweep<'a> {
 
 impl<'a> Sweep<'a> {
     /// For the `count` best of those that pass.
+    #[cfg_attr(not(test), expect(clippy::large_stack_arrays, reason = "moved to the heap at once"))]
     pub(super) fn new(scoring: &'a Scoring<'a>, filter: &'a Filter, count: usize) -> Self {
         let lists = scoring.terms.iter().filter_map(|term| scoring.view.list(term.number));
         let mut left: Vec<f32> = scoring.terms.iter().map(|term| term.bound).collect();
@@ -70,8 +76,9 @@ impl<'a> Sweep<'a> {
             once: scoring.terms.iter().map(|term| scoring.curve.scores_of_one(term)).collect(),
             left,
             window: 0..0,
-            slots: vec![Slot::default(); WINDOW as usize],
-            touched: vec![0; WINDOW as usize / 64],
+            slots: Box::new([Slot::default(); WINDOW as usize]),
+            touched: Box::new([0; WINDOW as usize / 64]),
+            present: 0,
             best: Best::new(count),
             floor: 0.0,
             offered: 0,
@@ -151,24 +158,29 @@ impl<'a> Sweep<'a> {
 
     /// Adds a term for all entries of the window.
     fn add(&mut self, term: usize) {
-        let (view, what, once) = (self.scoring.view, &self.scoring.terms[term], &self.once[term]);
+        let (scoring, what, once) = (self.scoring, &self.scoring.terms[term], &self.once[term]);
+        let (slots, touched) = (&mut self.slots, &mut self.touched);
+        let (shown, lengths) = (scoring.view.shown_bits(), scoring.view.index.entries.short_lengths());
         let cursor = &mut self.cursors[term];
         cursor.seek(self.window.start);
-        while cursor.next.entry < self.window.end {
-            let posting = cursor.next;
-            cursor.advance();
-            if !view.shows(posting.entry) {
-                continue;
-            }
-            let length = view.index.entries.length(posting.entry);
-            let score = match once.get(length as usize) {
-                Some(score) if posting.count == 1 => *score,
-                _ => self.scoring.curve.score(what, posting.count, length),
-            };
-            let place = (posting.entry % WINDOW) as usize;
-            self.slots[place].add(score, what.bit);
-            self.touched[place / 64] |= 1 << (place % 64);
+        if cursor.next.entry < self.window.end {
+            self.present |= what.bit;
         }
+        cursor.pass(self.window.end, |posting| {
+            let entry = posting.entry as usize;
+            let short = lengths.get(entry).copied().unwrap_or(LONG);
+            let score = if posting.count == 1 && short != LONG {
+                once[usize::from(short)]
+            } else {
+                scoring.curve.score(what, posting.count, scoring.view.index.entries.length(posting.entry))
+            };
+            // Which entries are hidden cannot be foreseen, so nothing branches on it.
+            let is_shown = shown.get(entry / 64).map_or(0, |bits| bits >> (entry % 64) & 1);
+            let all = if is_shown == 1 { u32::MAX } else { 0 };
+            let place = entry % WINDOW as usize;
+            slots[place].add(f32::from_bits(score.to_bits() & all), what.bit & all);
+            touched[place / 64] |= is_shown << (place % 64);
+        });
     }
 
     /// Adds the terms that are not essential, where it matters.
@@ -195,6 +207,7 @@ impl<'a> Sweep<'a> {
                 let place = (entry % WINDOW) as usize;
                 self.slots[place].add(scoring.curve.score(what, cursor.next.count, length), what.bit);
                 self.touched[place / 64] |= 1 << (place % 64);
+                self.present |= what.bit;
             }
         }
     }
@@ -202,7 +215,7 @@ impl<'a> Sweep<'a> {
     fn touched_entries(&self) -> Vec<u32> {
         let base = self.window.start / WINDOW * WINDOW;
         let mut entries = Vec::new();
-        for (word, bits) in (0..).zip(&self.touched) {
+        for (word, bits) in (0..).zip(self.touched.iter()) {
             let mut rest = *bits;
             while rest != 0 {
                 entries.push(base + word * 64 + rest.trailing_zeros());
@@ -215,50 +228,80 @@ impl<'a> Sweep<'a> {
     /// Offers the strong entries of the window and those beside them.
     fn look_through(&mut self, essential: usize) {
         let base = self.window.start / WINDOW * WINDOW;
-        let (inner, mask) = self.inner(essential);
+        let (first, last) = self.edges();
+        let (front, back) = self.beyond(essential);
+        front.into_iter().flatten().for_each(|entry| self.offer_around(entry));
         for word in 0..self.touched.len() {
             let mut rest = self.touched[word];
             while rest != 0 {
                 let place = word * 64 + rest.trailing_zeros() as usize;
                 rest &= rest - 1;
                 let slot = self.slots[place];
+                if slot.score * ((1.0 + 2.0 * NEIGHBOUR) * ROOM) < self.floor {
+                    continue;
+                }
                 let entry = base + u32::try_from(place).unwrap_or(u32::MAX);
-                let is_strong = slot.score * ((1.0 + 2.0 * NEIGHBOUR) * ROOM) >= self.floor;
-                if is_strong || slot.terms & mask != 0 && !inner.contains(&entry) {
+                if !self.is_alone(slot) || Some(entry) == first || Some(entry) == last {
                     self.offer_around(entry);
+                } else if slot.score >= self.floor {
+                    self.offer(entry);
                 }
             }
         }
+        back.into_iter().flatten().for_each(|entry| self.offer_around(entry));
     }
 
-    /// The entries that are not at an edge of the window, and the terms by which others count as strong.
-    fn inner(&self, essential: usize) -> (Range<u32>, u32) {
+    /// The first and the last entry of the window: what stands beside them is in another one.
+    fn edges(&self) -> (Option<u32>, Option<u32>) {
+        let view = self.scoring.view;
+        (view.first_from(self.window.start), view.last_before(self.window.end))
+    }
+
+    /// The entries at the edges of the window with an essential term, if there are others: those were left
+    /// out beyond the edges, where they may make an entry win beside one that is not strong.
+    fn beyond(&self, essential: usize) -> ([Option<u32>; 2], [Option<u32>; 2]) {
         if essential == self.cursors.len() {
-            return (self.window.clone(), 0);
+            return ([None; 2], [None; 2]);
         }
         let view = self.scoring.view;
-        let second = view.first_from(self.window.start).and_then(|first| view.first_from(first + 1));
-        let last_but_one = view.last_before(self.window.end).and_then(|last| view.last_before(last));
-        let terms = self.scoring.terms[..essential].iter().map(|term| term.bit);
-        let start = second.map_or(self.window.end, |second| second + 1);
-        (start..last_but_one.unwrap_or(self.window.start), terms.fold(0, |mask, bit| mask | bit))
+        let mask = self.scoring.terms[..essential].iter().fold(0, |mask, term| mask | term.bit);
+        let counts = |entry: &u32| self.window.contains(entry) && self.slot(*entry).terms & mask != 0;
+        let (first, last) = self.edges();
+        let second = first.and_then(|first| view.first_from(first + 1));
+        let last_but_one = last.and_then(|last| view.last_before(last));
+        (
+            [first, second].map(|entry| entry.filter(counts)),
+            [last_but_one, last].map(|entry| entry.filter(counts)),
+        )
+    }
+
+    /// Whether nobody in the window has anything to lend to the entry of this slot, or it enough to lend to
+    /// make another one win.
+    fn is_alone(&self, slot: Slot) -> bool {
+        let lends = slot.score * (2.0 * NEIGHBOUR * ROOM) >= self.floor;
+        slot.terms == self.present && slot.terms.is_power_of_two() && !lends
     }
 
     fn offer_around(&mut self, entry: u32) {
         let view = self.scoring.view;
         for entry in [view.before(entry), Some(entry), view.after(entry)].into_iter().flatten() {
-            if entry < self.offered {
-                continue;
-            }
-            self.offered = entry + 1;
-            if self.filter.passes(view, entry) {
-                let near = |entry: Option<u32>| entry.map(|entry| self.slot(entry));
-                let (before, after) = (near(view.before(entry)), near(view.after(entry)));
-                let score = self.scoring.joint(self.slot(entry), before, after);
-                self.best.offer(Hit { entry, score });
-            }
+            self.offer(entry);
         }
-        self.floor = self.floor.max(self.best.floor());
+    }
+
+    fn offer(&mut self, entry: u32) {
+        if entry < self.offered {
+            return;
+        }
+        self.offered = entry + 1;
+        let view = self.scoring.view;
+        if self.filter.passes(view, entry) {
+            let near = |entry: Option<u32>| entry.map(|entry| self.slot(entry));
+            let (before, after) = (near(view.before(entry)), near(view.after(entry)));
+            let score = self.scoring.joint(self.slot(entry), before, after);
+            self.best.offer(Hit { entry, score });
+            self.floor = self.floor.max(self.best.floor());
+        }
     }
 
     fn slot(&self, entry: u32) -> Slot {
@@ -270,6 +313,7 @@ impl<'a> Sweep<'a> {
     }
 
     fn clear(&mut self) {
+        self.present = 0;
         for (bits, slots) in self.touched.iter_mut().zip(self.slots.chunks_mut(64)) {
             if *bits != 0 {
                 slots.fill(Slot::default());

@@ -14,7 +14,7 @@ const B: f32 = 0.4;
 const TERMS_MAX: usize = u32::BITS as usize;
 
 /// Lengths up to this have their part of the score worked out beforehand.
-const LENGTHS: u32 = 256;
+pub(super) const LENGTHS: usize = 256;
 
 /// A term of the query that occurs in the view.
 pub(super) struct Term {
@@ -76,14 +76,14 @@ fn weight(count: u64, frequency: u64) -> f32 {
 pub(super) struct Curve {
     average: f32,
     /// For the lengths up to [`LENGTHS`].
-    damping: Vec<f32>,
+    damping: [f32; LENGTHS],
 }
 
 impl Curve {
     /// The curve of a view's lengths.
     pub(super) fn of(view: &View<'_>) -> Self {
         let average = average(view);
-        Self { average, damping: (0..LENGTHS).map(|length| damping(length, average)).collect() }
+        Self { average, damping: std::array::from_fn(|length| damping(number(length), average)) }
     }
 
     /// What `count` occurrences of a term add to the score of an entry of this length.
@@ -96,9 +96,13 @@ impl Curve {
     }
 
     /// What one occurrence adds, by the entry's length, up to [`LENGTHS`].
-    pub(super) fn scores_of_one(&self, term: &Term) -> Vec<f32> {
-        (0..LENGTHS).map(|length| self.score(term, 1, length)).collect()
+    pub(super) fn scores_of_one(&self, term: &Term) -> [f32; LENGTHS] {
+        std::array::from_fn(|length| self.score(term, 1, number(length)))
     }
+}
+
+fn number(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a length in words")]

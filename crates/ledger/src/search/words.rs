@@ -3,7 +3,8 @@
 //! A run of letters, digits and joiners is an identifier: `src/pay/refund.rs` gives the whole, each
 //! segment between slashes that has parts of its own (`refund.rs`), and the parts `src`, `pay`, `refund`,
 //! `rs`; `parseHeader` gives the whole, `parse` and `header`. Parts are stemmed, wholes are not. Scripts
-//! without spaces give each pair of neighbouring characters. Stop words give nothing, and letters that are
+//! without spaces, and Korean, whose words take endings of every kind, give each pair of neighbouring
+//! characters, and each character as a piece of its pairs. Stop words give nothing, and letters that are
 //! only hyphenated, as in `well-known`, have no whole: people write them either way.
 //!
 //! Invariant: a part that lies strictly inside a piece of a text, with a character on both sides, is a
@@ -22,7 +23,8 @@ pub(super) const TERM_BYTES_MAX: usize = 64;
 pub(super) enum Role {
     /// A word, or a word between two joiners.
     Part,
-    /// A piece of a part: `header` of `parseHeader`. Its place is that of the part.
+    /// A piece of a part: `header` of `parseHeader`, whose place is that of the part, or a character of a
+    /// pair.
     Piece,
     /// Several parts together.
     Whole,
@@ -91,14 +93,17 @@ fn is_identifier(run: &str) -> bool {
 }
 
 impl<F: FnMut(&Word<'_>)> Scanner<'_, F> {
-    /// A character of a script without spaces: a word together with the next one, or alone if it is alone.
+    /// A character of a script without spaces: a word together with the next one, and a piece of it; a word
+    /// alone if it is alone.
     fn dense(&mut self, at: usize, char: char, after_dense: bool) {
         let end = at + char.len_utf8();
         let next = self.text[end..].chars().next().filter(|next| kind(*next) == Kind::Dense);
-        let place = at..end + next.map_or(0, char::len_utf8);
-        if next.is_some() || !after_dense {
-            self.emit(place.clone(), place, Role::Part);
+        if let Some(next) = next {
+            let pair = at..end + next.len_utf8();
+            self.emit(pair.clone(), pair, Role::Part);
         }
+        let is_alone = next.is_none() && !after_dense;
+        self.emit(at..end, at..end, if is_alone { Role::Part } else { Role::Piece });
     }
 
     /// A run of word characters, joiners and apostrophes.
@@ -219,7 +224,8 @@ mod tests {
             ("-x- _y_", "x y"),
             ("a well-known well_known", "well known well_known well known"),
             ("a@b.example", "a@b.example b exampl"),
-            ("東京都へ", "東京 京都 都へ"),
+            ("東京都へ", "東京 東 京都 京 都へ 都 へ"),
+            ("한국어 api", "한국 한 국어 국 어 api"),
             ("a東b", "東 b"),
             ("done 🎉🎉", "don 🎉 🎉"),
             ("Café cafe\u{301}", "caf caf"),

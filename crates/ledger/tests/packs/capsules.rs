@@ -80,6 +80,24 @@ fn a_capsule_ends_at_its_size_but_keeps_what_is_planned() {
 }
 
 #[test]
+fn what_is_planned_is_found_in_short_and_in_long_texts() {
+    let mut story = Story::team();
+    let long = format!("Planned, {}for CODER.", "and so on ".repeat(600));
+    for text in ["Planned for CODER.", "Planned for nobody.", long.as_str(), &long.replace("CODER", "nobody")]
+    {
+        story.say("REVIEWER", text);
+        story.plan(None, None);
+    }
+    for _ in 0..400 {
+        story.say("CODER", &"It goes on and on. ".repeat(9));
+    }
+    let quoted = text(&story.world(), "CODER", "CODER");
+    let planned: Vec<&str> = quoted.lines().filter(|line| !line.starts_with("It goes on")).collect();
+    assert_eq!(planned.len(), 2);
+    assert!(planned[0] == "Planned for CODER." && planned[1].ends_with("for CODER."));
+}
+
+#[test]
 fn p12_a_capsule_at_one_view_position_is_the_same_also_after_hidden_writes() {
     let mut story = Story::team();
     let said = story.say("CODER", "Deploy at nine and a bit.");

@@ -44,6 +44,16 @@ fn a_search_finds_what_its_reader_may_see() {
 }
 
 #[test]
+fn a_query_without_a_word_that_is_searched_for_finds_nothing_and_is_told_so() {
+    let (story, ..) = worked();
+    let world = story.world();
+    for (query, hits, is_told) in [("the", 0, true), ("???", 0, true), ("", 2, false), ("refund", 2, false)] {
+        let pack = ask(&world, "CODER", "LEDGER_SEARCH", query, json!({})).unwrap();
+        assert_eq!((found(&pack).len(), pack["notes"].is_string()), (hits, is_told), "{query}");
+    }
+}
+
+#[test]
 fn get_keeps_ledger_order_and_names_each_entry_once() {
     let mut story = Story::team();
     let first = story.say("CODER", "one");

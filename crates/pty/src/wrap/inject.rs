@@ -15,7 +15,7 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 use turnkeep_types::broker::ends_paste;
 
-use super::typed::PASTE_END;
+use super::typed::{PASTE_END, PASTE_START};
 
 /// Bytes that wait for the child, from which on no more are taken.
 pub const WAITING_BYTES_MAX: usize = 64 << 10;
@@ -93,6 +93,14 @@ pub struct Injector {
     shared: Arc<Shared>,
     bell: Arc<PipeWriter>,
     framing: Framing,
+}
+
+/// A content on its way to the child.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Content {
+    pub(super) bytes: Bytes,
+    /// Whether it stands between the marks of a bracketed paste.
+    pub(super) is_framed: bool,
 }
 
 /// Takes what was added.
@@ -185,12 +193,11 @@ impl Injected {
 
     /// The next content, framed if the child is in `bracketed` mode and framing is wanted. It counts as
     /// waiting until [`Injected::written`].
-    pub(super) fn take(&self, bracketed: bool) -> Option<Bytes> {
+    pub(super) fn take(&self, bracketed: bool) -> Option<Content> {
         let (framing, content) = self.shared.queue().contents.pop_front()?;
-        if bracketed && framing == Framing::Bracketed {
-            return Some([b"\x1b[200~", &*content, PASTE_END].concat().into());
-        }
-        Some(content)
+        let is_framed = bracketed && framing == Framing::Bracketed;
+        let bytes = if is_framed { [PASTE_START, &*content, PASTE_END].concat().into() } else { content };
+        Some(Content { bytes, is_framed })
     }
 
     /// So many injected bytes have reached the child.
@@ -221,7 +228,7 @@ mod tests {
         injector.inject(vec![b'x'; long]).unwrap();
         let busy = InjectError::Busy { waiting: long };
         assert_eq!(injector.inject(b"y".to_vec()), Err(busy));
-        assert_eq!(injected.take(false).map(|content| content.len()), Some(long));
+        assert_eq!(injected.take(false).map(|content| content.bytes.len()), Some(long));
         assert_eq!(injector.inject(b"y".to_vec()), Err(busy), "taken, but not yet written");
         injected.written(long - WAITING_BYTES_MAX + 1);
         assert!(injector.has_room());
@@ -241,7 +248,8 @@ mod tests {
         let check = |framing: Framing, mode: bool, expect: &[u8]| {
             let (injector, injected) = inject_queue(framing).unwrap();
             injector.inject(b"text".to_vec()).unwrap();
-            assert_eq!(injected.take(mode).as_deref(), Some(expect), "{framing:?} {mode}");
+            let taken = injected.take(mode).unwrap();
+            assert_eq!((&*taken.bytes, taken.is_framed), (expect, expect != b"text"), "{framing:?} {mode}");
         };
         check(Framing::Plain, true, b"text");
         check(Framing::Plain, false, b"text");

@@ -1,7 +1,8 @@
 //! The outlet to the turn store: a thread that keeps every completed turn, in order.
 //!
-//! How a turn is kept is the caller's to say, because the way to a store is. A store that is busy or gone for
-//! a while is tried again. It costs the program no time: what does not fit in the queue meanwhile is counted
+//! How a turn is kept is the caller's to say, because the way to a store is. Whoever waits for a turn to be
+//! durable hears when the store has first answered for it, with yes or no. A store that is busy or gone for a
+//! while is tried again. It costs the program no time: what does not fit in the queue meanwhile is counted
 //! and told at the end.
 
 use std::io;
@@ -14,6 +15,7 @@ use bytes::Bytes;
 use turnkeep_types::broker::{CompletedTurn, FoundTurn, StateChange, TurnInfo};
 
 use super::capture::Outlet;
+use super::relay::StoreAnswers;
 
 /// Turns that may wait for the store …
 const QUEUE_TURNS_MAX: usize = 256;
@@ -45,13 +47,16 @@ impl Troubles {
 #[derive(Debug)]
 pub struct Keep {
     label: Label,
-    queue: Option<SyncSender<FoundTurn>>,
+    queue: Option<SyncSender<Numbered>>,
     waiting_bytes: Arc<AtomicUsize>,
     done: Receiver<()>,
     end: Arc<Ending>,
     lost: usize,
     troubles: Troubles,
 }
+
+/// A turn and its number.
+type Numbered = (u64, FoundTurn);
 
 /// What the session is called.
 #[derive(Debug, Clone, Default)]
@@ -63,12 +68,13 @@ pub struct Label {
 }
 
 impl Keep {
-    /// Starts the thread. `keep` may wait; it is called once per turn.
+    /// Starts the thread. `keep` may wait; it is called until it has kept a turn, then with the next.
     pub fn start(
         label: Label,
+        answers: Option<StoreAnswers>,
         mut keep: impl FnMut(&FoundTurn) -> Result<(), String> + Send + 'static,
     ) -> io::Result<(Self, Troubles)> {
-        let (queue, turns) = sync_channel::<FoundTurn>(QUEUE_TURNS_MAX);
+        let (queue, turns) = sync_channel::<Numbered>(QUEUE_TURNS_MAX);
         let (tell, done) = sync_channel(1);
         let troubles = Troubles::default();
         let heard = troubles.clone();
@@ -77,8 +83,15 @@ impl Keep {
         let waiting_bytes = Arc::new(AtomicUsize::new(0));
         let waiting = waiting_bytes.clone();
         let body = move || {
-            for turn in turns {
-                if let Err(why) = keep_on_trying(&mut keep, &turn, &ending) {
+            for (seq, turn) in turns {
+                let attempt = || {
+                    let kept = keep(&turn);
+                    if let Some(answers) = &answers {
+                        answers.up_to(seq);
+                    }
+                    kept
+                };
+                if let Err(why) = keep_on_trying(attempt, &ending) {
                     heard.add(format!("turn {} is not kept: {why}", turn.info.turn_id));
                 }
                 waiting.fetch_sub(size(&turn), Ordering::Relaxed);
@@ -91,7 +104,7 @@ impl Keep {
     }
 
     /// Puts a turn into the queue; says whether there was room for it.
-    fn add(&self, turn: FoundTurn) -> bool {
+    fn add(&self, (seq, turn): Numbered) -> bool {
         let bytes = size(&turn);
         let waiting = self.waiting_bytes.load(Ordering::Relaxed);
         let Some(queue) = self.queue.as_ref().filter(|_| waiting == 0 || waiting + bytes <= QUEUE_BYTES_MAX)
@@ -99,7 +112,7 @@ impl Keep {
             return false;
         };
         self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
-        let is_taken = queue.try_send(turn).is_ok();
+        let is_taken = queue.try_send((seq, turn)).is_ok();
         if !is_taken {
             self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
         }
@@ -162,15 +175,11 @@ impl Ending {
 }
 
 /// Keeps a turn, again and again while there is hope.
-fn keep_on_trying(
-    keep: &mut impl FnMut(&FoundTurn) -> Result<(), String>,
-    turn: &FoundTurn,
-    ending: &Ending,
-) -> Result<(), String> {
+fn keep_on_trying(mut keep: impl FnMut() -> Result<(), String>, ending: &Ending) -> Result<(), String> {
     let begun = Instant::now();
     let mut pause = RETRY_FIRST;
     loop {
-        let Err(why) = keep(turn) else { return Ok(()) };
+        let Err(why) = keep() else { return Ok(()) };
         if begun.elapsed() >= TRY_FOR || ending.rest(pause) {
             return Err(why);
         }
@@ -188,7 +197,7 @@ impl Outlet for Keep {
     fn state(&mut self, _change: &StateChange) {}
 
     fn turn(&mut self, turn: &CompletedTurn) {
-        let is_taken = self.add(self.found(turn));
+        let is_taken = self.add((turn.seq.unwrap_or_default(), self.found(turn)));
         self.lost += usize::from(!is_taken);
     }
 
@@ -212,7 +221,7 @@ mod tests {
     fn every_turn_is_kept_in_order_also_when_the_store_is_busy_for_a_while() {
         let (tell, kept) = sync_channel(8);
         let mut attempts = 0;
-        let (mut keep, troubles) = Keep::start(Label::default(), move |turn| {
+        let (mut keep, troubles) = Keep::start(Label::default(), None, move |turn| {
             attempts += 1;
             if attempts == 2 {
                 return Err("locked for a while".to_owned());
@@ -232,7 +241,7 @@ mod tests {
     fn a_store_that_hangs_costs_bounded_memory_and_what_is_lost_is_told() {
         let (go, may) = sync_channel::<()>(0);
         let (tell, kept) = sync_channel(QUEUE_TURNS_MAX);
-        let (mut keep, troubles) = Keep::start(Label::default(), move |turn| {
+        let (mut keep, troubles) = Keep::start(Label::default(), None, move |turn| {
             may.recv().ok();
             tell.send(turn.content.len()).map_err(|error| error.to_string())
         })

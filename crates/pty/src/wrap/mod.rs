@@ -13,13 +13,14 @@
 
 mod capture;
 mod end_of_input;
-mod flow;
 mod hooks;
+mod inbox;
 mod inject;
 mod job;
 mod keep;
 mod mode;
 mod observer;
+mod outbox;
 mod patience;
 mod process;
 mod pump;
@@ -49,7 +50,7 @@ pub use keep::{Keep, Label, Troubles};
 pub use mode::TtyMode;
 pub use observer::{Blind, Observer};
 pub use process::die_of;
-pub use relay::{RING_TURNS_MAX, Relay, Session};
+pub use relay::{RING_TURNS_MAX, Relay, Session, StoreAnswers};
 pub use share::Share;
 pub use tap::{LAG_BYTES_KEPT, LAG_BYTES_MAX, Sight};
 
@@ -82,6 +83,8 @@ pub struct Options {
 pub enum Fault {
     /// The byte path panics at the first output.
     BytePath,
+    /// The byte path calls itself at the first output until its stack has run over.
+    Stack,
     /// The observer's thread panics at once.
     Observer,
 }
@@ -136,7 +139,7 @@ pub fn run(options: &Options, observer: Box<dyn Observer>, injected: Injected) -
     let user = UserTerminal::open();
     let recording = options.record.as_ref().map(|path| begin(path, options)).transpose()?;
     let (master, slave) = open_pty(&user)?;
-    let running = start(options, slave)?;
+    let running = start(options, slave).inspect_err(|_| unrecord(options))?;
     let signals = Signals::listen()?;
     terminal::guard_against_panic();
     let tap = Tap::new();
@@ -185,6 +188,15 @@ fn begin(path: &Path, options: &Options) -> Result<Recorder, WrapError> {
     let argv: Vec<String> = options.command.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
     let created = Recorder::create(path, (size.ws_col, size.ws_row), &argv);
     created.map_err(|source| WrapError::Record { path: path.to_owned(), source })
+}
+
+/// Of a program that was not started there is nothing to record: the corrected command may have the name.
+fn unrecord(options: &Options) {
+    if let Some(path) = &options.record
+        && let Err(error) = std::fs::remove_file(path)
+    {
+        tracing::debug!(%error, "an empty recording stays");
+    }
 }
 
 fn start(options: &Options, slave: OwnedFd) -> Result<Running, WrapError> {

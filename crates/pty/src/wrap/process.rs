@@ -36,12 +36,24 @@ const MONITOR_FDS_MAX: c_uint = 1 << 16;
 /// The number of `close_range`, the same on every architecture.
 const CLOSE_RANGE: c_long = 436;
 const DEFAULT_DISPOSITION: usize = 0;
+/// Flags of `sigaction`: the thread's stack for signals is used, and the handler serves once.
+const ON_STACK: c_int = 0x0800_0000;
+const RESET_HANDLER: c_int = 0x8000_0000_u32.cast_signed();
 /// Signals that can only be heard on the spot: a fault of ours, or somebody who plays one.
 const FAULTS: [Signal; 7] =
     [Signal::ILL, Signal::FPE, Signal::SEGV, Signal::BUS, Signal::ABORT, Signal::TRAP, Signal::SYS];
 
 /// The child's process group, for a signal that is heard on the spot.
 static CHILD: AtomicI32 = AtomicI32::new(0);
+
+/// `struct sigaction` of the C library (glibc and musl on Linux).
+#[repr(C)]
+struct Action {
+    handler: extern "C" fn(c_int),
+    mask: [u64; 16],
+    flags: c_int,
+    restorer: usize,
+}
 
 unsafe extern "C" {
     fn fork() -> c_int;
@@ -50,6 +62,7 @@ unsafe extern "C" {
     fn kill(pid: c_int, number: c_int) -> c_int;
     fn syscall(number: c_long, ...) -> c_long;
     fn signal(number: c_int, handler: usize) -> usize;
+    fn sigaction(number: c_int, new: *const Action, old: *mut Action) -> c_int;
     fn raise(number: c_int) -> c_int;
 }
 
@@ -226,11 +239,14 @@ pub(super) fn signal_of(number: i32) -> Option<Signal> {
         .or_else(|| (number > 0).then(|| unsafe { Signal::from_raw_unchecked(number) }))
 }
 
-/// From now on a fault puts the terminal back before it ends us, and the child gets the same signal.
+/// From now on a fault puts the terminal back before it ends us, and the child gets the same signal. When
+/// the stack has run over, the handler runs on the one that std has made for signals.
 pub(super) fn watch_faults() {
+    let action = Action { handler: on_fault, mask: [0; 16], flags: ON_STACK | RESET_HANDLER, restorer: 0 };
     for fault in FAULTS {
-        // SAFETY: the handler makes system calls only, and takes no lock that it would have to wait for.
-        unsafe { signal(fault.as_raw(), on_fault as extern "C" fn(c_int) as usize) };
+        // SAFETY: the action is as the C library wants it, and lives longer than the call. The handler makes
+        // system calls only, and takes no lock that it would have to wait for.
+        unsafe { sigaction(fault.as_raw(), &raw const action, std::ptr::null_mut()) };
     }
 }
 

@@ -5,28 +5,32 @@
 //! signal drops it. While the user's terminal does not take output, the child is not read; while the child
 //! does not take keys, the user is not read; neither stops the other, and an injection stops neither.
 
+mod wait;
+
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
-use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
-use super::end_of_input::{END_PAUSE, EndOfInput};
-use super::flow::{Filled, Inbox, Outbox, Source};
+use super::end_of_input::EndOfInput;
+use super::inbox::{Held, Inbox, Source};
 use super::inject::Injected;
 use super::mode::{ModeWatch, interrupts, unread};
+use super::outbox::{Filled, Outbox};
 use super::process::{News, Running};
 use super::record::{From, Recorder};
 use super::signals::{Signals, ends};
 use super::tap::{Sight, Tap};
 use super::terminal::UserTerminal;
-use super::typed::{SEQUENCE_PAUSE, Typed};
+use super::typed::Typed;
 use super::watch::{STATUS_ANSWER, Watch};
 use super::{Ending, Fault, TtyMode};
+use wait::Wake;
 
 /// Output that is read after the child's end, in case somebody else keeps writing: far more than the
 /// kernel holds for a terminal.
@@ -90,17 +94,6 @@ impl State {
     }
 }
 
-/// What can be waited for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wake {
-    Signals,
-    News,
-    Bell,
-    User,
-    UserOut,
-    Child,
-}
-
 impl Pump {
     /// Takes the user's terminal. Its size may have changed since the child's was made.
     pub(super) fn begin(&mut self) -> io::Result<()> {
@@ -162,67 +155,6 @@ impl Pump {
         }
     }
 
-    /// Waits until something can be done, and says what.
-    fn wait(&self) -> io::Result<Vec<(Wake, PollFlags)>> {
-        let wakes = self.wakes();
-        let mut fds: Vec<PollFd<'_>> =
-            wakes.iter().map(|(wake, flags)| self.poll_fd(*wake, *flags)).collect();
-        let timeout = self.timeout().and_then(|timeout| Timespec::try_from(timeout).ok());
-        match rustix::event::poll(&mut fds, timeout.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let came = wakes.into_iter().zip(&fds).map(|((wake, _), fd)| (wake, fd.revents()));
-        Ok(came.filter(|(_, flags)| !flags.is_empty()).collect())
-    }
-
-    /// What to wait for now, urgent things first.
-    fn wakes(&self) -> Vec<(Wake, PollFlags)> {
-        let mut wakes = vec![(Wake::Signals, PollFlags::IN)];
-        if self.state.suspended {
-            return wakes;
-        }
-        wakes.extend([(Wake::News, PollFlags::IN), (Wake::Bell, PollFlags::IN)]);
-        if !self.state.input_ended && !self.state.inbox.is_full() && self.user.is_ours() {
-            wakes.push((Wake::User, PollFlags::IN));
-        }
-        if !self.state.out.is_empty() {
-            wakes.push((Wake::UserOut, PollFlags::OUT));
-        }
-        let mut child = PollFlags::empty();
-        child.set(PollFlags::IN, !self.state.out.is_full());
-        child.set(PollFlags::OUT, self.is_keys_turn());
-        if self.master.is_some() && !child.is_empty() {
-            wakes.push((Wake::Child, child));
-        }
-        wakes
-    }
-
-    fn poll_fd(&self, wake: Wake, flags: PollFlags) -> PollFd<'_> {
-        let fd = match wake {
-            Wake::Signals => self.signals.fd(),
-            Wake::News => self.running.news_fd(),
-            Wake::Bell => self.injected.fd(),
-            Wake::User => rustix::stdio::stdin(),
-            Wake::UserOut => self.user.output(),
-            // Waited for only while there is a master.
-            Wake::Child => self.master.as_ref().map_or(self.signals.fd(), |master| master.as_fd()),
-        };
-        PollFd::from_borrowed_fd(fd, flags)
-    }
-
-    fn timeout(&self) -> Option<Duration> {
-        if self.state.suspended {
-            return None;
-        }
-        let suspend = self.state.suspend_at.map(|at| at.saturating_duration_since(Instant::now()));
-        let gap = (self.injected.is_waiting() || self.state.answers > 0).then_some(SEQUENCE_PAUSE);
-        let paste = self.state.inbox.paste_due_in(Instant::now());
-        let mode = self.master.is_some().then(|| self.state.mode.due_in());
-        let end = self.state.end_of_input.is_some().then_some(END_PAUSE);
-        [suspend, gap, paste, mode, end].into_iter().flatten().min()
-    }
-
     /// Reads what the user typed.
     fn read_user(&mut self) {
         let mut bytes = Vec::with_capacity(TYPED_BYTES_MAX);
@@ -245,7 +177,7 @@ impl Pump {
 
     /// Drops what others want to say, if the user sends a signal instead.
     fn interrupt_pastes(&mut self, keys: &[u8]) {
-        let is_pasting = self.state.inbox.paste_due_in(Instant::now()).is_some();
+        let is_pasting = self.state.inbox.is_pasting();
         let Some(master) = self.master.as_ref().filter(|_| is_pasting || self.injected.is_waiting()) else {
             return;
         };
@@ -286,7 +218,7 @@ impl Pump {
             }
             self.write_child();
         }
-        if self.state.inbox.paste_due_in(Instant::now()).is_some() {
+        if self.state.inbox.is_pasting() {
             self.write_child();
         }
         while self.is_gap()
@@ -324,13 +256,16 @@ impl Pump {
     /// Writes what is next, and says what the child's terminal took.
     fn write_some(&mut self, master: &OwnedFd) -> Option<(Source, Bytes)> {
         let now = Instant::now();
+        let by_lines = self.state.mode.is_canonical();
+        let held = || Held { bytes: unread(master), by_lines };
+        self.state.inbox.look_for_mark(now, held);
         if self.is_keys_turn() {
-            return self.state.inbox.write_keys(master.as_fd());
+            return self.state.inbox.write_keys(master.as_fd(), now);
         }
         // Half a key must not be cut by a paste; keys that wait behind the paste are not begun yet.
         let may_go_on = self.state.inbox.has_keys() || self.state.typed.is_between_keys(now);
         let inbox = &mut self.state.inbox;
-        may_go_on.then(|| inbox.write_paste(master.as_fd(), || unread(master), now)).flatten()
+        may_go_on.then(|| inbox.write_paste(master.as_fd(), held, now)).flatten()
     }
 
     /// Moves output from the child to the user, then shows it to whoever looks.
@@ -352,8 +287,17 @@ impl Pump {
         let queries = self.state.watch.take_queries();
         self.state.answers =
             (self.state.answers + if self.answers_status { queries } else { 0 }).min(ANSWERS_MAX);
-        assert!(self.fault != Some(Fault::BytePath), "a fault was asked for");
+        self.commit_fault();
         filled
+    }
+
+    /// Does what a test asks for.
+    fn commit_fault(&self) {
+        match self.fault {
+            Some(Fault::BytePath) => panic!("a fault was asked for"),
+            Some(Fault::Stack) => drop(run_over(0)),
+            Some(Fault::Observer) | None => {}
+        }
     }
 
     fn write_user(&mut self) {
@@ -417,4 +361,11 @@ impl Pump {
             recorder.mode(now, mode);
         }
     }
+}
+
+/// Calls itself until the stack has run over.
+fn run_over(depth: u64) -> u64 {
+    let page = std::hint::black_box([depth; 64]);
+    let deeper = if depth == u64::MAX { 0 } else { run_over(depth + 1) };
+    std::hint::black_box(page).iter().fold(deeper, |sum, it| sum ^ it)
 }

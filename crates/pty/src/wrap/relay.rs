@@ -1,18 +1,18 @@
 //! The outlet to the broker: a thread that connects, registers, hands over turns and takes injections.
 //!
-//! The broker is optional and may come and go. The newest [`RING_TURNS_MAX`] turns are kept here and all
-//! handed over, in order, after every registration: the broker knows them by their numbers, so one that
-//! stayed keeps none twice and one that was restarted has them again. What a shared terminal shows goes out
+//! The broker is optional and may come and go. The newest [`RING_TURNS_MAX`] turns are kept and all handed
+//! over, in order, after every registration: the broker knows them by their numbers, so one that stayed keeps
+//! none twice and one that was restarted has them again. What a shared terminal shows goes out
 //! after turns and states, while somebody watches. Nothing here reaches the byte path but the injected bytes.
 
-use std::collections::VecDeque;
+mod desk;
+
 use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use tokio::sync::Notify;
 use turnkeep_client::broker::{AsyncConnection, Error};
 use turnkeep_types::broker::{CompletedTurn, Inject, Register, Role, ServerMessage, Shown, StateChange};
@@ -20,14 +20,12 @@ use turnkeep_types::broker::{CompletedTurn, Inject, Register, Role, ServerMessag
 use super::capture::Outlet;
 use super::inject::{Framing, Injector};
 use super::share::Share;
+pub use desk::RING_TURNS_MAX;
+use desk::{Desk, Word, shortened};
 
-/// Turns that are kept for a broker that is not there.
-pub const RING_TURNS_MAX: usize = 32;
-/// Bytes of those turns; the newest turn is kept whatever its size.
-const RING_BYTES_MAX: usize = 128 << 20;
-/// Content, text and raw bytes of a turn that is too long for one message: three of them fit.
-const PART_BYTES_MAX: usize = 5 << 20;
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+/// Pastes that wait here for the child, from which on nothing is told.
+const PASTES_BYTES_MAX: usize = 8 << 20;
 /// When nothing has come for so long, the broker holds no paste from before an interrupt.
 const DRY_AFTER: Duration = Duration::from_millis(50);
 const RETRY_FIRST: Duration = Duration::from_millis(100);
@@ -35,92 +33,15 @@ const RETRY_LAST: Duration = Duration::from_secs(5);
 /// How long the wrapper's end waits for the broker.
 const END_PAUSE: Duration = Duration::from_secs(2);
 
-/// What is to be told to the broker.
-#[derive(Debug)]
-struct Desk {
-    register: Register,
-    started: bool,
-    ended: bool,
-    ring: VecDeque<CompletedTurn>,
-    ring_bytes: usize,
-    /// The number of the last turn that this connection was told.
-    told_seq: u64,
-    state: Option<StateChange>,
-    state_told: bool,
-}
-
-/// The next thing to say.
-enum Word {
-    Turn(CompletedTurn),
-    State(StateChange),
-    End(String),
-}
-
 /// What was said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Said {
     Something,
     Nothing,
+    /// Nothing before this moment, unless the store answers.
+    Held(Instant),
     /// The session's end.
     Farewell,
-}
-
-impl Desk {
-    fn new(register: Register) -> Self {
-        Self {
-            register,
-            started: false,
-            ended: false,
-            ring: VecDeque::new(),
-            ring_bytes: 0,
-            told_seq: 0,
-            state: None,
-            state_told: true,
-        }
-    }
-
-    /// A new connection has been told nothing.
-    fn forget_told(&mut self) {
-        (self.told_seq, self.state_told) = (0, self.state.is_none());
-    }
-
-    fn keep(&mut self, turn: CompletedTurn) {
-        self.ring_bytes += size(&turn);
-        self.ring.push_back(turn);
-        while self.ring.len() > RING_TURNS_MAX || (self.ring_bytes > RING_BYTES_MAX && self.ring.len() > 1) {
-            self.ring_bytes -= self.ring.pop_front().map_or(0, |turn| size(&turn));
-        }
-    }
-
-    fn next(&self) -> Option<Word> {
-        let untold = self.ring.iter().find(|turn| turn.seq > Some(self.told_seq));
-        if let Some(turn) = untold {
-            return Some(Word::Turn(turn.clone()));
-        }
-        let state = self.state.clone().filter(|_| !self.state_told);
-        state.map(Word::State).or_else(|| self.ended.then(|| Word::End(self.register.session.clone())))
-    }
-}
-
-/// A turn whose three parts fit in one message: the head of each, and what was cut is said.
-fn shortened(turn: CompletedTurn) -> CompletedTurn {
-    let text = turn.text.map(|mut text| {
-        text.truncate(text.floor_char_boundary(PART_BYTES_MAX));
-        text
-    });
-    let raw_cut = turn.raw.as_ref().is_some_and(|raw| raw.len() > PART_BYTES_MAX);
-    CompletedTurn {
-        truncated: turn.truncated || turn.content.len() > PART_BYTES_MAX,
-        raw_truncated: turn.raw_truncated || raw_cut,
-        content: turn.content.slice(..turn.content.len().min(PART_BYTES_MAX)),
-        raw: turn.raw.map(|raw| raw.slice(..raw.len().min(PART_BYTES_MAX))),
-        text,
-        ..turn
-    }
-}
-
-fn size(turn: &CompletedTurn) -> usize {
-    turn.content.len() + turn.text.as_ref().map_or(0, String::len) + turn.raw.as_ref().map_or(0, Bytes::len)
 }
 
 #[derive(Debug)]
@@ -172,6 +93,23 @@ impl Relay {
         std::thread::Builder::new().name("relay".to_owned()).spawn(body)?;
         Ok(Self { shared, done })
     }
+
+    /// From now on turns are told when the store has answered for them, which is to be said here.
+    pub fn hold_for_store(&self) -> StoreAnswers {
+        self.shared.change(|desk| desk.store_answered(0));
+        StoreAnswers(self.shared.clone())
+    }
+}
+
+/// Tells the outlet to the broker what the store has answered for.
+#[derive(Debug, Clone)]
+pub struct StoreAnswers(Arc<Shared>);
+
+impl StoreAnswers {
+    /// The store has all turns up to this number, or has refused to take them for now.
+    pub fn up_to(&self, seq: u64) {
+        self.0.change(|desk| desk.store_answered(seq));
+    }
 }
 
 impl Outlet for Relay {
@@ -183,11 +121,11 @@ impl Outlet for Relay {
     }
 
     fn state(&mut self, change: &StateChange) {
-        self.shared.change(|desk| (desk.state, desk.state_told) = (Some(change.clone()), false));
+        self.shared.change(|desk| desk.change_state(change.clone()));
     }
 
     fn turn(&mut self, turn: &CompletedTurn) {
-        self.shared.change(|desk| desk.keep(turn.clone()));
+        self.shared.change(|desk| desk.keep(Instant::now(), turn.clone()));
     }
 
     fn shown(&mut self) {
@@ -216,11 +154,10 @@ impl Line {
         }
         let mut pause = RETRY_FIRST;
         loop {
-            if let Ok(connection) = self.connect().await {
-                pause = RETRY_FIRST;
-                if let Err(error) = self.serve(connection).await {
-                    tracing::debug!(%error, "the broker is gone");
-                }
+            if let Ok(connection) = self.connect().await
+                && let Err(error) = self.serve(connection, &mut pause).await
+            {
+                tracing::debug!(%error, "the broker is gone");
             }
             if self.shared.desk().ended {
                 return;
@@ -252,11 +189,12 @@ impl Line {
         Ok(connection)
     }
 
-    /// Speaks and hears until the session or the connection ends. What the broker injects is taken from it
-    /// only as the child takes it: the broker's queue is the one that counts, and says `busy` when it is
-    /// full. Whoever asks hears first what was said before the answer, so nothing is asked while some of
-    /// that still waits here.
-    async fn serve(&self, mut connection: AsyncConnection) -> Result<(), Error> {
+    /// Speaks and hears until the session or the connection ends; `pause` is the first again when the broker
+    /// has heard everything. What the broker injects is taken from it only as the child takes it: the
+    /// broker's queue is the one that counts, and says `busy` when it is full. Whoever asks hears first what
+    /// the broker was saying, so each turn that is told may bring a paste that waits here: beyond some
+    /// bytes nothing more is told before the child has read.
+    async fn serve(&self, mut connection: AsyncConnection, pause: &mut Duration) -> Result<(), Error> {
         loop {
             if self.injector.is_dropping() {
                 self.run_dry(&mut connection).await?;
@@ -264,10 +202,12 @@ impl Line {
             while self.injector.has_room() && connection.has_unasked() {
                 self.hear(connection.next_unasked().await?);
             }
-            if !connection.has_unasked() {
+            let mut held = None;
+            if connection.unasked_bytes() < PASTES_BYTES_MAX {
                 match self.speak(&mut connection).await? {
                     Said::Something => continue,
-                    Said::Nothing => {}
+                    Said::Nothing => *pause = RETRY_FIRST,
+                    Said::Held(until) => held = Some(until),
                     Said::Farewell => return Ok(()),
                 }
             }
@@ -276,6 +216,7 @@ impl Line {
                 unasked = connection.next_unasked(), if has_room => self.hear(unasked?),
                 () = self.injector.room() => {}
                 () = self.shared.bell.notified() => {}
+                () = moment(held) => {}
             }
         }
     }
@@ -292,7 +233,7 @@ impl Line {
 
     /// Says one thing, if there is one to be said.
     async fn speak(&self, connection: &mut AsyncConnection) -> Result<Said, Error> {
-        let word = self.shared.desk().next();
+        let word = self.shared.desk().next(Instant::now());
         match word {
             Some(Word::Turn(turn)) => self.tell_turn(connection, turn).await?,
             Some(Word::State(change)) => self.tell_state(connection, change).await?,
@@ -301,7 +242,9 @@ impl Line {
                 connection.deregister(&session).await?;
                 return Ok(Said::Farewell);
             }
-            None if self.tell_shown(connection).await? => {}
+            // What the terminal shows waits for no store.
+            Some(Word::Hold(_)) | None if self.tell_shown(connection).await? => {}
+            Some(Word::Hold(until)) => return Ok(Said::Held(until)),
             None => return Ok(Said::Nothing),
         }
         Ok(Said::Something)
@@ -348,7 +291,7 @@ impl Line {
             Err(error) => tracing::warn!(%error, seq, "the broker does not take a turn"),
             Ok(_) => {}
         }
-        self.shared.desk().told_seq = seq;
+        self.shared.desk().turn_told(seq);
         Ok(())
     }
 
@@ -359,8 +302,7 @@ impl Line {
         {
             return Err(error);
         }
-        let mut desk = self.shared.desk();
-        desk.state_told = desk.state.as_ref() == Some(&change);
+        self.shared.desk().state_told(&change);
         Ok(())
     }
 
@@ -373,63 +315,36 @@ impl Line {
     }
 }
 
+/// Waits for a moment; without one, for ever.
+async fn moment(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::keep::{Keep, Label};
     use super::*;
 
-    fn turn(seq: u64, bytes: usize) -> CompletedTurn {
-        CompletedTurn { seq: Some(seq), content: vec![b'x'; bytes].into(), ..CompletedTurn::default() }
-    }
-
-    fn seqs(desk: &Desk) -> Vec<u64> {
-        desk.ring.iter().filter_map(|turn| turn.seq).collect()
-    }
-
     #[test]
-    fn the_newest_turns_wait_for_the_broker() {
-        let mut desk = Desk::new(Register::default());
-        (1..=40).for_each(|seq| desk.keep(turn(seq, 10)));
-        assert_eq!(seqs(&desk), (9..=40).collect::<Vec<_>>());
-        assert_eq!(desk.ring_bytes, 320);
-        desk.keep(turn(41, RING_BYTES_MAX + 1));
-        assert_eq!(seqs(&desk), [41], "one that is too large is still the newest");
-    }
-
-    #[test]
-    fn of_a_turn_that_is_too_long_for_a_message_each_part_keeps_its_head() {
-        let text = format!("x{}", "\u{20ac}".repeat(3 << 20));
-        let long = CompletedTurn {
-            content: text.clone().into(),
-            text: Some(text),
-            raw: Some(vec![b'r'; PART_BYTES_MAX].into()),
-            ..CompletedTurn::default()
+    fn the_store_is_asked_before_the_broker_hears_of_a_turn() {
+        let shared =
+            Arc::new(Shared { desk: Mutex::new(Desk::new(Register::default())), bell: Notify::new() });
+        shared.desk().store_answered(0);
+        let desk = shared.clone();
+        let (tell, held) = sync_channel(8);
+        let keep = move |_: &_| {
+            tell.send(matches!(desk.desk().next(Instant::now()), Some(Word::Hold(_)))).ok();
+            Err("no store today".to_owned())
         };
-        let short = shortened(long);
-        assert_eq!(short.content.len(), PART_BYTES_MAX);
-        assert_eq!(short.text.as_ref().map(String::len), Some(PART_BYTES_MAX - 1), "between two characters");
-        assert_eq!((short.truncated, short.raw_truncated), (true, false));
-        assert!(size(&short) < turnkeep_types::broker::FRAME_BYTES_MAX);
-    }
-
-    #[test]
-    fn a_new_connection_hears_every_turn_again_then_the_state_then_the_end() {
-        let mut desk = Desk::new(Register::default());
-        (1..=2).for_each(|seq| desk.keep(turn(seq, 1)));
-        desk.told_seq = 2;
-        assert!(desk.next().is_none());
-        desk.ended = true;
-        desk.forget_told();
-        let mut said = Vec::new();
-        while let Some(word) = desk.next() {
-            match word {
-                Word::Turn(turn) => {
-                    desk.told_seq = turn.seq.unwrap_or_default();
-                    said.push(turn.seq);
-                }
-                Word::State(_) => panic!("no state was told"),
-                Word::End(_) => break,
-            }
-        }
-        assert_eq!(said, [Some(1), Some(2)]);
+        let turn = CompletedTurn { seq: Some(1), ..CompletedTurn::default() };
+        shared.desk().keep(Instant::now() + ANSWER_WITHIN, turn.clone());
+        let answers = StoreAnswers(shared.clone());
+        let (mut keeper, _) = Keep::start(Label::default(), Some(answers), keep).unwrap();
+        keeper.turn(&turn);
+        assert_eq!(held.recv_timeout(ANSWER_WITHIN), Ok(true), "told before the store was asked");
+        assert_eq!(held.recv_timeout(ANSWER_WITHIN), Ok(false), "not told although the store refused it");
     }
 }

@@ -117,17 +117,19 @@ impl Drop for UserTerminal {
 
 /// Puts the terminal's settings back, if they were changed and are not back already.
 pub(super) fn restore() {
-    if let Some(settings) = lock(&BEFORE).take() {
-        // A terminal that is gone has no settings.
-        rustix::termios::tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &settings).ok();
-    }
+    put_back(&mut lock(&BEFORE));
 }
 
 /// The same in the middle of a fault, where nothing may be waited for.
 pub(super) fn restore_at_fault() {
-    if let Ok(mut before) = BEFORE.try_lock()
-        && let Some(settings) = before.take()
-    {
+    if let Ok(mut before) = BEFORE.try_lock() {
+        put_back(&mut before);
+    }
+}
+
+fn put_back(before: &mut Option<Termios>) {
+    if let Some(settings) = before.take() {
+        // A terminal that is gone has no settings.
         rustix::termios::tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &settings).ok();
     }
 }

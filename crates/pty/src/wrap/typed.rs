@@ -14,7 +14,10 @@ pub(super) const SEQUENCE_PAUSE: Duration = Duration::from_millis(50);
 const HALF_PAUSE: Duration = Duration::from_secs(2);
 
 const ESC: u8 = 0x1b;
-const PASTE_START: &[u8] = b"200";
+/// The parameter of the sequence that begins a bracketed paste.
+const PASTE_PARAMETER: &[u8] = b"200";
+/// The bytes that begin a bracketed paste.
+pub(super) const PASTE_START: &[u8] = b"\x1b[200~";
 /// The bytes that end a bracketed paste.
 pub(super) const PASTE_END: &[u8] = b"\x1b[201~";
 /// Parameters of a sequence that are remembered: enough to know a paste's start.
@@ -105,7 +108,7 @@ impl Typed {
 
     fn in_csi(&mut self, byte: u8) -> State {
         match byte {
-            b'~' if self.parameters == PASTE_START => State::Paste(0),
+            b'~' if self.parameters == PASTE_PARAMETER => State::Paste(0),
             b'M' if self.parameters.is_empty() => State::Mouse(3),
             0x40..=0x7e => State::Ground,
             ESC => State::Escape,

@@ -115,7 +115,7 @@ async fn converse(mut inbox: Inbox, hub: &Hub, conn: ConnId, outbox: &Outbox) {
                 ServerMessage::Response { id: incoming.id, outcome }
             }
             Answer::After(effect) => {
-                let outcome = sinks::perform(*effect, hub).await.map(|()| Reply::Done);
+                let outcome = sinks::perform(*effect, hub).await;
                 ServerMessage::Response { id: incoming.id, outcome }
             }
         };

@@ -6,6 +6,7 @@
 //! never while anything waits. Only the user's own processes are heard, and never over TCP.
 
 mod connection;
+mod door;
 mod file_sink;
 mod hub;
 mod outbox;
@@ -18,7 +19,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::UnixListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use turnkeep_session::broker::{BadSettings, Settings};
@@ -29,11 +29,9 @@ pub use socket::SocketError;
 pub use terminals::Terminals;
 pub(crate) use terminals::{Seen, Watch};
 
+use door::Door;
 use hub::Hub;
-use socket::Socket;
 
-/// How long to wait after an accept that failed, as it does when files run out.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// How often sessions that have been gone for long enough are looked for when nobody asks anything.
 const EXPIRE_EVERY: Duration = Duration::from_secs(30);
 
@@ -109,7 +107,7 @@ pub enum BrokerError {
 
 /// A broker at work.
 pub struct RunningBroker {
-    socket: Socket,
+    socket: PathBuf,
     hub: Arc<Hub>,
     tasks: TaskTracker,
     stopping: CancellationToken,
@@ -122,11 +120,12 @@ pub fn start(
     clock: Arc<dyn Clock>,
 ) -> Result<RunningBroker, BrokerError> {
     config.settings.check()?;
-    let (socket, listener) = Socket::bind(&config.socket, config.uid)?;
+    let door = Door::open(&config.socket, config.uid)?;
+    let socket = config.socket.clone();
     let tasks = TaskTracker::new();
     let stopping = CancellationToken::new();
     let hub = Arc::new(Hub::new(config, outlets, clock));
-    tasks.spawn(accept(listener, Arc::clone(&hub), tasks.clone(), stopping.clone()));
+    tasks.spawn(accept(door, Arc::clone(&hub), tasks.clone(), stopping.clone()));
     tasks.spawn(expire(Arc::clone(&hub), stopping.clone()));
     Ok(RunningBroker { socket, hub, tasks, stopping })
 }
@@ -134,7 +133,12 @@ pub fn start(
 impl RunningBroker {
     /// Where it listens.
     pub fn socket(&self) -> &Path {
-        self.socket.path()
+        &self.socket
+    }
+
+    /// Waits until another broker has taken the place of this one, which then closes every connection.
+    pub async fn replaced(&self) {
+        self.stopping.cancelled().await;
     }
 
     /// The terminals that are shared, for a server in the same process to show.
@@ -147,32 +151,28 @@ impl RunningBroker {
         self.stopping.cancel();
         self.tasks.close();
         self.tasks.wait().await;
-        self.socket.remove();
     }
 }
 
-async fn accept(listener: UnixListener, hub: Arc<Hub>, tasks: TaskTracker, stopping: CancellationToken) {
+async fn accept(mut door: Door, hub: Arc<Hub>, tasks: TaskTracker, stopping: CancellationToken) {
     loop {
-        let accepted = tokio::select! {
-            () = stopping.cancelled() => return,
-            accepted = listener.accept() => accepted,
+        let came = tokio::select! {
+            () = stopping.cancelled() => break,
+            came = door.next() => came,
         };
-        match accepted {
-            Ok((stream, _)) => {
-                let (hub, stopping) = (Arc::clone(&hub), stopping.clone());
-                tasks.spawn(async move {
-                    tokio::select! {
-                        () = connection::serve(stream, &hub) => {}
-                        () = stopping.cancelled() => {}
-                    }
-                });
+        let Some(stream) = came else {
+            stopping.cancel();
+            break;
+        };
+        let (hub, stopping) = (Arc::clone(&hub), stopping.clone());
+        tasks.spawn(async move {
+            tokio::select! {
+                () = connection::serve(stream, &hub) => {}
+                () = stopping.cancelled() => {}
             }
-            Err(error) => {
-                tracing::warn!(%error, "a connection to the broker could not be accepted");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-            }
-        }
+        });
     }
+    door.close();
 }
 
 async fn expire(hub: Arc<Hub>, stopping: CancellationToken) {

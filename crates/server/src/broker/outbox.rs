@@ -1,4 +1,4 @@
-//! What waits to be written to one connection, in order: its answers, what others inject, what it watches.
+//! What waits to be written to one connection: its answers first, then what others inject and what it watches.
 //!
 //! Answers are bounded because a connection reads its next request only when they are gone; injections are
 //! bounded here; of what it watches one piece at a time is in, and of who watches it only the newest word.
@@ -59,11 +59,14 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    /// Puts an answer in.
+    /// Puts an answer in, before everything that is not an answer and not begun: a wrapper that tells a turn
+    /// need not take all injections first.
     pub(super) fn answer(&self, frame: Bytes, room: Option<Room>) {
         let mut queue = self.queue();
         queue.answers += 1;
-        queue.entries.push_back(Entry { frame, kind: Kind::Answer, _room: room });
+        let begun = queue.entries.len().min(1);
+        let before = queue.entries.iter().skip(begun).take_while(|entry| entry.kind == Kind::Answer).count();
+        queue.entries.insert(begun + before, Entry { frame, kind: Kind::Answer, _room: room });
         self.filled.notify_one();
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 use turnkeep_session::broker::{Delivery, Effect};
-use turnkeep_types::broker::{FoundTurn, Reason, Refusal};
+use turnkeep_types::broker::{FoundTurn, Reason, Refusal, Reply, Stored};
 
 use super::file_sink;
 use super::hub::Hub;
@@ -22,8 +22,8 @@ pub trait Sink: Send + Sync {
     /// The name by which it is asked for.
     fn name(&self) -> &'static str;
 
-    /// Takes the content, byte for byte, and the turn that it is of.
-    fn deliver(&self, delivery: &Delivery) -> Result<(), Refusal>;
+    /// Takes the content, byte for byte, and the turn that it is of. Says what the one who asked is told.
+    fn deliver(&self, delivery: &Delivery) -> Result<Reply, Refusal>;
 }
 
 /// A clipboard, as the desktop's adapters offer it.
@@ -35,7 +35,7 @@ pub trait Clipboard: Send + Sync {
 /// A way into the turn store.
 pub trait Keeper: Send + Sync {
     /// Appends the turn to the context of its session, once. May wait.
-    fn keep(&self, turn: &FoundTurn) -> Result<(), String>;
+    fn keep(&self, turn: &FoundTurn) -> Result<Stored, String>;
 }
 
 /// What the broker's surroundings offer.
@@ -54,8 +54,8 @@ impl Sink for ClipboardSink {
         "clipboard"
     }
 
-    fn deliver(&self, delivery: &Delivery) -> Result<(), Refusal> {
-        self.0.as_ref().ok_or(Reason::NoClipboard)?.write(&delivery.bytes)
+    fn deliver(&self, delivery: &Delivery) -> Result<Reply, Refusal> {
+        self.0.as_ref().ok_or(Reason::NoClipboard)?.write(&delivery.bytes).map(|()| Reply::Done)
     }
 }
 
@@ -66,8 +66,8 @@ impl Sink for FileSink {
         "file"
     }
 
-    fn deliver(&self, delivery: &Delivery) -> Result<(), Refusal> {
-        file_sink::write(&self.0, &delivery.bytes)
+    fn deliver(&self, delivery: &Delivery) -> Result<Reply, Refusal> {
+        file_sink::write(&self.0, &delivery.bytes).map(|()| Reply::Done)
     }
 }
 
@@ -78,9 +78,10 @@ impl Sink for StoreSink {
         "store"
     }
 
-    fn deliver(&self, delivery: &Delivery) -> Result<(), Refusal> {
+    fn deliver(&self, delivery: &Delivery) -> Result<Reply, Refusal> {
         let keeper = self.0.as_ref().ok_or(Reason::NoStore)?;
-        keeper.keep(&delivery.turn.found()).map_err(|why| Refusal::new(Reason::SinkFailed, why))
+        let kept = keeper.keep(&delivery.turn.found());
+        kept.map(Reply::Stored).map_err(|why| Refusal::new(Reason::SinkFailed, why))
     }
 }
 
@@ -92,7 +93,7 @@ impl Sink for NodeSink {
         "node"
     }
 
-    fn deliver(&self, _: &Delivery) -> Result<(), Refusal> {
+    fn deliver(&self, _: &Delivery) -> Result<Reply, Refusal> {
         Err(Refusal::new(Reason::NoRuntime, "there is no runtime here that has nodes"))
     }
 }
@@ -113,10 +114,10 @@ impl Default for Places {
 }
 
 /// Does what the machine decided, for the connection that waits for it.
-pub(super) async fn perform(effect: Effect, hub: &Hub) -> Result<(), Refusal> {
+pub(super) async fn perform(effect: Effect, hub: &Hub) -> Result<Reply, Refusal> {
     let (outlets, places) = (hub.outlets.clone(), &hub.places);
     match effect {
-        Effect::Inject { to, inject } => hub.inject(to, inject),
+        Effect::Inject { to, inject } => hub.inject(to, inject).map(|()| Reply::Done),
         Effect::Clipboard(delivery) => {
             run(ClipboardSink(outlets.clipboard), delivery, &places.clipboard, hub).await
         }
@@ -132,7 +133,7 @@ async fn run(
     delivery: Delivery,
     places: &Arc<Semaphore>,
     hub: &Hub,
-) -> Result<(), Refusal> {
+) -> Result<Reply, Refusal> {
     let name = sink.name();
     let place = Arc::clone(places).try_acquire_owned();
     let place = place.map_err(|_| Refusal::new(Reason::Busy, format!("too much goes to the {name} sink")))?;

@@ -3,7 +3,7 @@
 //! Whoever holds the lock beside the socket is the broker, so that of two that start at once one gives way
 //! and a socket file is known to be stale when its maker was killed. The lock ends with the process.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
@@ -36,36 +36,83 @@ pub enum SocketError {
     },
 }
 
+/// What a file is, whatever its name.
+type FileId = (u64, u64);
+
 /// The socket as long as it is ours.
 #[derive(Debug)]
 pub(super) struct Socket {
     path: PathBuf,
-    _lock: File,
+    uid: u32,
+    lock: File,
+    file: FileId,
 }
 
 impl Socket {
     /// Makes the directory, takes the lock, removes what is stale, listens.
     pub(super) fn bind(path: &Path, uid: u32) -> Result<(Self, UnixListener), SocketError> {
-        let dir = path.parent().unwrap_or(Path::new("/"));
-        own_directory(dir, uid)?;
-        let lock = take_lock(dir, path)?;
-        clear_stale(path)?;
-        let failed = |what| move |source| SocketError::Io { what, path: path.to_owned(), source };
-        let listener = UnixListener::bind(path).map_err(failed("listen on"))?;
-        fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(failed("protect"))?;
-        Ok((Self { path: path.to_owned(), _lock: lock }, listener))
+        own_directory(directory(path), uid)?;
+        let lock = take_lock(path)?;
+        let (listener, file) = listen(path)?;
+        Ok((Self { path: path.to_owned(), uid, lock, file }, listener))
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
+    /// Listens again if the socket was removed; gives nothing when it is there. Whoever has taken the place
+    /// meanwhile keeps it.
+    pub(super) fn bind_again(&mut self) -> Result<Option<UnixListener>, SocketError> {
+        if self.is_there() {
+            return Ok(None);
+        }
+        own_directory(directory(&self.path), self.uid)?;
+        let ours = self.lock.metadata().ok().map(|lock| file_id(&lock));
+        if look_at(&lock_path(&self.path)) != ours {
+            self.lock = take_lock(&self.path)?;
+        }
+        let (listener, file) = listen(&self.path)?;
+        self.file = file;
+        Ok(Some(listener))
     }
 
-    /// Removes the socket, then gives up the lock.
+    fn is_there(&self) -> bool {
+        look_at(&self.path) == Some(self.file)
+    }
+
+    /// Removes the socket, unless it is another's by now, then gives up the lock.
     pub(super) fn remove(self) {
+        if !self.is_there() {
+            return;
+        }
         if let Err(error) = fs::remove_file(&self.path) {
             tracing::warn!(%error, path = %self.path.display(), "the broker's socket could not be removed");
         }
     }
+}
+
+fn directory(socket: &Path) -> &Path {
+    socket.parent().unwrap_or(Path::new("/"))
+}
+
+fn lock_path(socket: &Path) -> PathBuf {
+    directory(socket).join("broker.lock")
+}
+
+fn file_id(metadata: &Metadata) -> FileId {
+    (metadata.dev(), metadata.ino())
+}
+
+/// What is at a path, if anything is.
+fn look_at(path: &Path) -> Option<FileId> {
+    fs::symlink_metadata(path).ok().map(|found| file_id(&found))
+}
+
+/// Removes what is stale and listens.
+fn listen(path: &Path) -> Result<(UnixListener, FileId), SocketError> {
+    clear_stale(path)?;
+    let failed = |what| move |source| SocketError::Io { what, path: path.to_owned(), source };
+    let listener = UnixListener::bind(path).map_err(failed("listen on"))?;
+    fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(failed("protect"))?;
+    let found = fs::symlink_metadata(path).map_err(failed("look at"))?;
+    Ok((listener, file_id(&found)))
 }
 
 /// Makes the directory, or sees that one that is there is ours, and closes it to everybody else.
@@ -85,8 +132,8 @@ fn own_directory(dir: &Path, uid: u32) -> Result<(), SocketError> {
     Ok(())
 }
 
-fn take_lock(dir: &Path, socket: &Path) -> Result<File, SocketError> {
-    let path = dir.join("broker.lock");
+fn take_lock(socket: &Path) -> Result<File, SocketError> {
+    let path = lock_path(socket);
     let failed = |source| SocketError::Io { what: "lock", path: path.clone(), source };
     let opened = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
     let file = opened.map_err(failed)?;

@@ -98,13 +98,18 @@ impl Show {
         let mut ping_at = Instant::now() + period;
         loop {
             tokio::select! {
+                biased;
                 () = stopping.cancelled() => return Some((close_code::AWAY, "the server stops")),
                 seen = watch.next() => match seen {
                     Seen::Shown(shown) => self.show(&shown).await.ok()?,
                     Seen::Ended => return Some((CLOSE_GONE, Reason::SessionDisconnected.word())),
                 },
                 came = self.socket.recv() => match came {
-                    Some(Ok(Message::Close(_)) | Err(_)) | None => return None,
+                    Some(Ok(Message::Close(_))) => {
+                        self.part().await;
+                        return None;
+                    }
+                    Some(Err(_)) | None => return None,
                     Some(Ok(_)) => {}
                 },
                 () = sleep_until(ping_at) => {
@@ -132,9 +137,13 @@ impl Show {
     /// Says why, and waits a moment for the peer to hear it.
     async fn close(mut self, code: u16, reason: &'static str) {
         let frame = CloseFrame { code, reason: reason.into() };
-        if self.socket.send(Message::Close(Some(frame))).await.is_err() {
-            return;
+        if self.socket.send(Message::Close(Some(frame))).await.is_ok() {
+            self.part().await;
         }
+    }
+
+    /// Reads until both sides have closed: the answer to a peer's close goes out meanwhile.
+    async fn part(&mut self) {
         let answered = async { while let Some(Ok(_)) = self.socket.recv().await {} };
         if timeout(CLOSE_PAUSE, answered).await.is_err() {
             tracing::debug!("a watcher did not answer the close");

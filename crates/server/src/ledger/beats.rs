@@ -12,6 +12,7 @@ use turnkeep_ledger::acceptance::Actor;
 use turnkeep_ledger::beat::{self, Beat, Offer};
 use turnkeep_ledger::envelope::{self, Envelope, Kind};
 use turnkeep_ledger::fact::{Door, Fact};
+use turnkeep_ledger::ids::Ids;
 use turnkeep_ledger::outcome::{self, Gate};
 use turnkeep_ledger::{Code, Fault, Grant, Principal, Sight, World};
 use turnkeep_ledger::{projection, proposal};
@@ -70,6 +71,14 @@ impl Load {
         Self::Light
     }
 
+    /// Looks at the world on the thread of a task.
+    async fn look<T>(self, room: &Room, look: impl FnOnce(&World) -> T) -> T {
+        match self {
+            Self::Light => room.read(look),
+            Self::Heavy => room.study_here(look).await,
+        }
+    }
+
     /// Does the work, here or beside everything else.
     async fn carry<T: Send + 'static>(
         self,
@@ -122,27 +131,17 @@ impl Room {
         expected_cursor: Option<String>,
     ) -> Result<Answer, LedgerError> {
         let (room, who, load) = (Arc::clone(self), who.clone(), Load::of([&envelope, &bundle]));
-        let work = move || room.checked(room.brought(&who, &envelope, bundle, expected_cursor)?);
-        load.carry(self, work).await?
-    }
-
-    fn checked(&self, request: Request) -> Result<Answer, LedgerError> {
-        let reason = if self.answered_before(&request)?.is_some() {
-            self.read(|world| rejection_of(world, &request.envelope.request_id))
-        } else {
-            let decision = self.read(|world| {
-                let offer = offer(world, &request, &End::Silence);
-                beat::decide(world, &Beat { offer, ..as_beat(&request, self.now()) }, &mut self.ids())
-            })?;
-            rejection_in(&decision.facts)
+        let work = move || {
+            let request = room.brought(&who, &envelope, bundle, expected_cursor)?;
+            let would_be = |world: &World| rejection(world, &request, room.now(), &mut room.ids());
+            let reason = match load {
+                Load::Light => room.read(would_be),
+                Load::Heavy => room.study(would_be),
+            };
+            let reason = reason?;
+            Ok(checked(request, reason.as_deref()))
         };
-        let mut form = request.bundle.unwrap_or_default();
-        match &reason {
-            Some(reason) => form = proposal::rejected_form(&form, reason),
-            None => form["rejection"] = json!({ "rejected": false, "reason": null }),
-        }
-        let body = json!({ "bundle": form }).to_string().into();
-        Ok(Answer { rejected: reason.is_some(), ..Answer::new(body) })
+        load.carry(self, work).await?
     }
 
     /// An envelope as a request of the operator's.
@@ -219,7 +218,7 @@ impl Room {
     async fn answer_here(self: &Arc<Self>, request: Request) -> Result<Answer, LedgerError> {
         let give_up = tokio::time::Instant::now() + WAIT_FOR_ITSELF;
         loop {
-            if let Some(answer) = self.answered_before(&request)? {
+            if let Some(answer) = request.load.look(self, |world| answered_before(world, &request)).await? {
                 return Ok(answer);
             }
             match self.flights.enter(
@@ -246,21 +245,9 @@ impl Room {
         }
     }
 
-    fn answered_before(&self, request: &Request) -> Result<Option<Answer>, LedgerError> {
-        let Request { principal, envelope, bundle, fingerprint, .. } = request;
-        self.read(|world| {
-            let Gate::Again(earlier) = outcome::gate(world, principal, &envelope.request_id, fingerprint)?
-            else {
-                return Ok(None);
-            };
-            let body = outcome::replay(world, &earlier, bundle.as_ref())?;
-            let rejected = earlier.rejection.is_some() && earlier.door == Door::Beat;
-            Ok(Some(Answer { rejected, replayed: true, ..Answer::new(body) }))
-        })
-    }
-
     async fn carry_out(self: &Arc<Self>, request: Request, _pass: Pass) -> Result<Answer, LedgerError> {
-        self.read(|world| beat::check(world, &as_beat(&request, self.now())))?;
+        let load = request.load;
+        load.look(self, |world| beat::check(world, &as_beat(&request, self.now()))).await?;
         // The lease is held until the beat is committed.
         let asked = match request.door {
             Door::Invocation => self.ask_writer(&request.envelope).await?,
@@ -269,14 +256,15 @@ impl Room {
         for _ in 0..DECISIONS_MAX {
             let mut pen = self.pen().await;
             // The one that we waited for may have been this very request.
-            if let Some(answer) = self.answered_before(&request)? {
+            if let Some(answer) = load.look(self, |world| answered_before(world, &request)).await? {
                 return Ok(answer);
             }
-            let decision = self.read(|world| {
+            let decide = |world: &World| {
                 let beat =
                     Beat { offer: offer(world, &request, &asked.end), ..as_beat(&request, self.now()) };
                 beat::decide(world, &beat, &mut self.ids())
-            })?;
+            };
+            let decision = load.look(self, decide).await?;
             match self.commit(&mut pen, decision.facts).await {
                 Ok(()) => {
                     let (rejected, body, writer_failed) =
@@ -289,6 +277,43 @@ impl Room {
         }
         Err(LedgerError::Abandoned("the world's context is written to by somebody else".to_owned()))
     }
+}
+
+/// The answer that a request got before, if it is one that was made before.
+fn answered_before(world: &World, request: &Request) -> Result<Option<Answer>, Fault> {
+    let Request { principal, envelope, bundle, fingerprint, .. } = request;
+    let Gate::Again(earlier) = outcome::gate(world, principal, &envelope.request_id, fingerprint)? else {
+        return Ok(None);
+    };
+    let body = outcome::replay(world, &earlier, bundle.as_ref())?;
+    let rejected = earlier.rejection.is_some() && earlier.door == Door::Beat;
+    Ok(Some(Answer { rejected, replayed: true, ..Answer::new(body) }))
+}
+
+/// Why a bundle was or would be rejected, if it was or would be.
+fn rejection(
+    world: &World,
+    request: &Request,
+    now: Timestamp,
+    ids: &mut Ids,
+) -> Result<Option<String>, Fault> {
+    if answered_before(world, request)?.is_some() {
+        return Ok(rejection_of(world, &request.envelope.request_id));
+    }
+    let offer = offer(world, request, &End::Silence);
+    let decision = beat::decide(world, &Beat { offer, ..as_beat(request, now) }, ids)?;
+    Ok(rejection_in(&decision.facts))
+}
+
+/// What is answered to somebody who asks what would become of a bundle.
+fn checked(request: Request, reason: Option<&str>) -> Answer {
+    let mut form = request.bundle.unwrap_or_default();
+    match reason {
+        Some(reason) => form = proposal::rejected_form(&form, reason),
+        None => form["rejection"] = json!({ "rejected": false, "reason": null }),
+    }
+    let body = json!({ "bundle": form }).to_string().into();
+    Answer { rejected: reason.is_some(), ..Answer::new(body) }
 }
 
 fn as_beat(request: &Request, now: Timestamp) -> Beat<'_> {

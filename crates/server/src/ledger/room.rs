@@ -71,6 +71,12 @@ impl Room {
         self.read(look)
     }
 
+    /// The same for a task that has a thread of its own.
+    pub(super) async fn study_here<T>(&self, look: impl FnOnce(&World) -> T) -> T {
+        let _reading = self.studies.read().await;
+        self.read(look)
+    }
+
     /// Word of every commit: how many entries there are.
     pub(crate) fn changed(&self) -> watch::Receiver<u32> {
         self.changed.subscribe()

@@ -1,7 +1,9 @@
 //! The socket's place: who may start, what is cleared away, what is left behind.
 
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use turnkeep_server::broker::{BrokerConfig, BrokerError, Outlets, RunningBroker, SocketError, start};
 use turnkeep_types::ManualClock;
@@ -9,11 +11,11 @@ use turnkeep_types::broker::{Reply, Request};
 
 use crate::support::Harness;
 
-fn begin(path: &std::path::Path) -> Result<RunningBroker, BrokerError> {
+fn begin(path: &Path) -> Result<RunningBroker, BrokerError> {
     start(BrokerConfig::new(path), Outlets::default(), Arc::new(ManualClock::default()))
 }
 
-fn mode(path: &std::path::Path) -> u32 {
+fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
@@ -79,6 +81,52 @@ async fn shutdown_closes_connections_removes_the_socket_and_another_may_start() 
     assert_eq!(wrapper.receive().await, None);
     assert!(!path.exists());
     begin(&path).unwrap().shutdown().await;
+}
+
+/// Waits for what the broker does in its own time.
+async fn until(what: &str, holds: impl Fn() -> bool) {
+    let waited = async {
+        while !holds() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), waited).await.expect(what);
+}
+
+#[tokio::test]
+async fn a_socket_that_somebody_removed_is_there_again_and_those_who_came_before_stay() {
+    let harness = Harness::start();
+    let path = harness.broker.socket().to_owned();
+    let mut wrapper = harness.wrapper("s").await;
+    let removals: [fn(&Path); 2] = [
+        |path| std::fs::remove_file(path).unwrap(),
+        |path| std::fs::remove_dir_all(path.parent().unwrap()).unwrap(),
+    ];
+    for remove in removals {
+        remove(&path);
+        let is_there = || std::os::unix::net::UnixStream::connect(&path).is_ok() && mode(&path) == 0o600;
+        until("the socket is there again", is_there).await;
+        assert_eq!(mode(path.parent().unwrap()), 0o700);
+        let second = begin(&path).err();
+        assert!(matches!(second, Some(BrokerError::Socket(SocketError::AlreadyRunning(_)))), "{second:?}");
+        assert!(wrapper.complete("s", b"goes on").await.is_ok());
+    }
+    let listed = harness.client().await.ask(Request::ListSessions { gone: false }).await;
+    assert!(matches!(&listed, Ok(Reply::Sessions(sessions)) if sessions.len() == 1), "{listed:?}");
+}
+
+#[tokio::test]
+async fn a_broker_whose_place_was_taken_gives_way() {
+    let harness = Harness::start();
+    let path = harness.broker.socket().to_owned();
+    let mut wrapper = harness.wrapper("s").await;
+    std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    let second = begin(&path).unwrap();
+    tokio::time::timeout(Duration::from_secs(30), harness.broker.replaced()).await.unwrap();
+    assert_eq!(wrapper.receive().await, None, "it can go to the other one now");
+    harness.broker.shutdown().await;
+    assert!(std::os::unix::net::UnixStream::connect(&path).is_ok(), "the other one's socket stays");
+    second.shutdown().await;
 }
 
 #[tokio::test]

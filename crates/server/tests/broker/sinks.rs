@@ -4,13 +4,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use turnkeep_server::broker::{Clipboard, Keeper, Outlets};
-use turnkeep_types::broker::{Deliver, FoundTurn, Reason, Refusal, Reply, Request};
+use turnkeep_types::broker::{Deliver, FoundTurn, Reason, Refusal, Reply, Request, Stored};
+use turnkeep_types::{ContextId, TurnId};
 
 use crate::support::Harness;
 
 fn to(sink: &str) -> Deliver {
     Deliver { sink: sink.to_owned(), ..Deliver::default() }
 }
+
+const STORED: Stored = Stored { context: ContextId::new(3).unwrap(), turn: TurnId::new(7).unwrap() };
 
 /// Remembers what it was given.
 #[derive(Default)]
@@ -24,9 +27,9 @@ impl Clipboard for Memo {
 }
 
 impl Keeper for Memo {
-    fn keep(&self, turn: &FoundTurn) -> Result<(), String> {
+    fn keep(&self, turn: &FoundTurn) -> Result<Stored, String> {
         self.0.lock().unwrap().push(turn.info.turn_id.clone().into_bytes());
-        Ok(())
+        Ok(STORED)
     }
 }
 
@@ -62,7 +65,7 @@ async fn clipboard_and_store_get_the_turn_where_they_are() {
     let harness = Harness::with(outlets, |_| {});
     let (_wrapper, mut client) = harness.captured("s", b"body").await;
     assert_eq!(client.deliver(to("clipboard")).await, Ok(Reply::Done));
-    assert_eq!(client.deliver(to("store")).await, Ok(Reply::Done));
+    assert_eq!(client.deliver(to("store")).await, Ok(Reply::Stored(STORED)));
     assert_eq!(*clipboard.0.lock().unwrap(), [b"body"]);
     assert_eq!(*keeper.0.lock().unwrap(), [b"s:1"]);
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use turnkeep_types::Timestamp;
 use turnkeep_types::broker::{
     BadSessionId, Reason, Refusal, Register, Reply, SessionId, SessionInfo, StateChange, TurnInfo,
+    check_session_name,
 };
 
 use super::effect::ConnId;
@@ -74,7 +75,10 @@ impl Table {
             .session
             .parse()
             .map_err(|error: BadSessionId| Refusal::new(Reason::BadField, format!("`session` is {error}")))?;
-        check_names([("name", register.name.as_deref()), ("preset", register.preset.as_deref())])?;
+        if let Some(Err(error)) = register.name.as_deref().map(check_session_name) {
+            return Err(Refusal::new(Reason::BadField, format!("`name` {error}")));
+        }
+        check_names([("preset", register.preset.as_deref())])?;
         match self.sessions.get(id.as_str()) {
             Some(session) if session.owner.is_some() => return Err(Reason::DuplicateSession.into()),
             Some(_) => {}

@@ -31,7 +31,7 @@ impl Broker {
             return Err(Refusal::new(Reason::NotShared, "the session was not started with --share"));
         }
         let to = found.owner.ok_or(Reason::SessionDisconnected)?;
-        if found.watchers.len() >= WATCHERS_MAX {
+        if found.watchers.len() >= WATCHERS_MAX && !found.watchers.contains(&conn) {
             return Err(Refusal::new(Reason::Busy, "too many watch this session"));
         }
         found.watchers.insert(conn);

@@ -134,12 +134,15 @@ impl Capture {
         let after = self.place(at);
         let first = !std::mem::replace(&mut self.lines_seen, true);
         let Head::Open(expected) = &mut self.head else { return };
-        let silent = first && squeezed(&strip(self.bytes.get(..after).unwrap_or(&self.bytes))).is_empty();
+        let since_enter = squeezed(&strip(self.bytes.get(..after).unwrap_or(&self.bytes)));
+        let silent = first && since_enter.is_empty();
         let Some(expected) = expected.as_mut().filter(|_| !silent) else {
             self.head = Head::Done(after);
             return;
         };
-        if !expected.is_echo(line, &squeezed(prompt), self.echoing.line_editor) {
+        let line_editor = self.echoing.line_editor;
+        let is_rest = first && expected.is_rest(&since_enter, line, line_editor);
+        if !is_rest && !expected.is_echo(line, &squeezed(prompt), line_editor) {
             self.head = Head::Done(0);
             return;
         }
@@ -264,6 +267,16 @@ fn is_begun(content: &[u8]) -> bool {
 }
 
 impl Lines {
+    /// Whether what came since the Enter is the rest of the next expected line, the beginning of which was
+    /// echoed while it was typed. It stands there behind any prompt, or a line editor has painted a preview
+    /// below it since, which leaves nothing of the line to compare with.
+    fn is_rest(&self, since_enter: &str, line: &[u8], line_editor: bool) -> bool {
+        let Some(front) = self.lines.front().filter(|front| front.ends_with(since_enter)) else {
+            return false;
+        };
+        line_editor || squeezed(&strip(line)).ends_with(front.as_str())
+    }
+
     /// Whether a line is the prompt, if it is one, and the echo of the next expected line. It is compared
     /// as it was printed, which survives wrapping, and as it is shown, which survives editing.
     fn is_echo(&self, line: &[u8], prompt: &str, line_editor: bool) -> bool {

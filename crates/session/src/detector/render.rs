@@ -29,11 +29,11 @@ pub(super) fn left_of_cursor(line: &[u8]) -> String {
     cells.into_iter().collect()
 }
 
-/// The row that a complete line leaves behind, blanks kept.
-pub(super) fn whole_row(line: &[u8]) -> String {
+/// The text left of the cursor where a complete line was ended, blanks kept. A prompt at the right is not
+/// part of it.
+pub(super) fn left_of_end(line: &[u8]) -> String {
     let end = line.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
-    let paper = Paper::write(line.get(..end).unwrap_or(line));
-    paper.lines.get(paper.row).map(|cells| cells.iter().collect()).unwrap_or_default()
+    left_of_cursor(line.get(..end).unwrap_or(line))
 }
 
 #[derive(Debug)]

@@ -7,12 +7,14 @@
 //! session ([`Screen::scrolled_total`]); the newest [`SCROLLED_ROWS_MAX`] are kept. The alternate
 //! screen has no scrollback, in the emulator as in a terminal. An erased scrollback and a reset begin
 //! a new [`Screen::epoch`] of the screen that is shown, so that a reader knows that what follows is a
-//! repaint; going to the other screen and back does not. A program that repaints more rows than the window has moves the cursor up beyond its top:
-//! so many scrolled rows are about to be printed again, and are taken back
-//! ([`Screen::scrolled_low`]). It never fails: bytes that mean nothing to a terminal change nothing.
+//! repaint; going to the other screen and back does not. A program that repaints more rows than the
+//! window has moves the cursor up beyond its top: so many scrolled rows are about to be printed again, and
+//! are taken back ([`Screen::scrolled_low`]). It never fails: bytes that mean nothing to a terminal change nothing.
 
-use super::intake::{EMOJI_FORM, Intake, Notice};
-use super::row::{Colour, Lead, Row};
+mod reading;
+
+use super::intake::{Intake, Notice};
+use super::row::Row;
 use std::collections::VecDeque;
 use std::num::NonZeroU16;
 
@@ -343,97 +345,9 @@ impl Screen {
         let excess = self.scrolled.len().saturating_sub(SCROLLED_ROWS_MAX);
         self.scrolled.drain(..excess);
     }
-
-    /// The first rows that the emulator shows. What is plain is taken as a whole, the rest cell by cell.
-    fn read_rows(&self, rows: u16, cols: u16) -> impl Iterator<Item = Row> {
-        let texts = self.parser.screen().rows(0, cols).zip(0..rows);
-        texts.map(
-            move |(text, row)| {
-                if text.is_ascii() { self.plain_row(row, text) } else { self.read_row(row, cols) }
-            },
-        )
-    }
-
-    /// A row of characters of one cell and one byte each.
-    fn plain_row(&self, row: u16, mut text: String) -> Row {
-        text.truncate(text.trim_end().len());
-        let bytes = text.as_bytes();
-        let first = bytes.iter().position(|byte| *byte != b' ');
-        let gap = first.and_then(|at| Some(at + bytes.get(at..)?.iter().position(|byte| *byte == b' ')?));
-        let second = gap.and_then(|at| Some(at + bytes.get(at..)?.iter().position(|byte| *byte != b' ')?));
-        let screen = self.parser.screen();
-        let look_at = |at: Option<usize>| {
-            let col = at.and_then(|at| u16::try_from(at).ok());
-            col.and_then(|col| screen.cell(row, col)).map(look).unwrap_or_default()
-        };
-        let (lead, word) = (look_at(first), look_at(second));
-        Row { wrapped: screen.row_wrapped(row), lead, word, text }
-    }
-
-    fn read_row(&self, row: u16, cols: u16) -> Row {
-        let screen = self.parser.screen();
-        let mut text = String::with_capacity(usize::from(cols));
-        let mut words = Vec::with_capacity(2);
-        let mut blank = true;
-        for col in 0..cols {
-            self.read_cell((row, col), &mut text);
-            let printed = text.ends_with(|c: char| !c.is_whitespace());
-            if printed && blank && words.len() < 2 {
-                words.extend(screen.cell(row, col).map(look));
-            }
-            blank = !printed;
-        }
-        text.truncate(text.trim_end().len());
-        let mut words = words.into_iter();
-        Row {
-            text,
-            wrapped: screen.row_wrapped(row),
-            lead: words.next().unwrap_or_default(),
-            word: words.next().unwrap_or_default(),
-        }
-    }
-
-    fn read_cell(&self, (row, col): (u16, u16), text: &mut String) {
-        let Some(cell) = self.parser.screen().cell(row, col) else { return };
-        if cell.is_wide_continuation() || cell.contents().starts_with(FILLER) {
-            return;
-        }
-        if cell.has_contents() && cell.contents() != " " {
-            text.extend(cell.contents().chars().map(|c| self.intake.original(c)));
-        } else if !(self.alternate() && self.is_second_half(row, col, text)) {
-            text.push(' ');
-        }
-    }
-
-    /// Whether a blank cell is the second half of the emoji before it. Programs that paint cells by
-    /// their place leave it blank because terminals differ in the width of U+FE0F.
-    fn is_second_half(&self, row: u16, col: u16, text: &str) -> bool {
-        let before = col.checked_sub(1).and_then(|col| self.parser.screen().cell(row, col));
-        before.is_some_and(|cell| cell.has_contents() && !cell.is_wide_continuation())
-            && text.ends_with(EMOJI_FORM)
-    }
 }
 
 fn sides(size: Size) -> (NonZeroU16, NonZeroU16) {
     let side = |cells: u16| NonZeroU16::new(cells.min(SIDE_MAX)).unwrap_or(NonZeroU16::MIN);
     (side(size.rows), side(size.cols))
-}
-
-fn look(cell: &vt100::Cell) -> Lead {
-    Lead {
-        foreground: colour(cell.fgcolor()),
-        background: colour(cell.bgcolor()),
-        dim: cell.dim(),
-        bold: cell.bold(),
-        italic: cell.italic(),
-        inverse: cell.inverse(),
-    }
-}
-
-fn colour(colour: vt100::Color) -> Colour {
-    match colour {
-        vt100::Color::Default => Colour::Default,
-        vt100::Color::Idx(index) => Colour::Index(index),
-        vt100::Color::Rgb(red, green, blue) => Colour::Rgb(red, green, blue),
-    }
 }

@@ -10,12 +10,15 @@ mod turn;
 use super::extract::{self, Ending};
 use super::row::{Colour, Row};
 use super::rules::{Begin, Compiled, Marker, Scene};
-use super::{RulesError, Screen, TextRules};
+use super::{RulesError, Screen, Size, TextRules};
 pub use turn::GATHERED_BYTES_MAX;
 use turn::{Side, Turn, blank_above, past, trimmed};
 
 /// How near to the right edge a row reaches it.
 const RIGHT_MARGIN: usize = 3;
+
+/// Rows of former turns that stay when a turn is handed over: a window that grows shows some of them again.
+const FORMER_ROWS_KEPT: usize = 1000;
 
 /// What the assistant said in a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,12 +40,15 @@ pub struct Gatherer {
     colours: bool,
     /// Whether the program paints boxes without any colour.
     plain: bool,
+    /// How wide the transcript is in a window of this size, as last seen.
+    width: Option<(Size, u16)>,
 }
 
 impl Gatherer {
     /// A gatherer with a profile's rules.
     pub fn new(rules: &TextRules) -> Result<Self, RulesError> {
-        Ok(Self { rules: Compiled::new(rules)?, turn: None, quiet: None, colours: false, plain: false })
+        let rules = Compiled::new(rules)?;
+        Ok(Self { rules, turn: None, quiet: None, colours: false, plain: false, width: None })
     }
 
     /// Begins a turn: what is on the screen now belongs to the past. Call it at the submit, before
@@ -83,7 +89,8 @@ impl Gatherer {
     /// Takes a whole frame. Call it from [`Screen::feed`]; outside a turn it does nothing.
     pub fn frame(&mut self, screen: &Screen) {
         let Some(mut turn) = self.turn.take() else { return };
-        let (region, shown) = self.region(screen, self.rows(screen));
+        let rows = self.rows(screen);
+        let (region, shown) = self.region(screen, rows);
         // What has no end, where the transcript had one, covers it: a tall dialog, a view of something else.
         let covered = screen.alternate() && turn.ended && !shown.ended && !self.rules.end.is_empty();
         let hidden = covered || (shown.covered && turn.knows(screen, &region));
@@ -152,6 +159,7 @@ impl Gatherer {
             turn.missed = false;
             turn.before = None;
             turn.past = past(turn.side.rows.get(..until).unwrap_or_default());
+            turn.side.forget(until.min(turn.side.top).saturating_sub(FORMER_ROWS_KEPT));
             Gathered { text, incomplete }
         });
         self.turn = Some(turn);
@@ -169,24 +177,31 @@ impl Gatherer {
     }
 
     /// The rows of the screen, as wide as the transcript.
-    fn rows(&self, screen: &Screen) -> Vec<Row> {
+    fn rows(&mut self, screen: &Screen) -> Vec<Row> {
         let rows = screen.rows();
-        let edge = |row: &Row| {
-            let end = self.rules.edge.as_ref()?.find(&row.text)?.end();
-            Some(row.text.get(..end)?.chars().count())
-        };
-        let beside = rows.iter().rev().find_map(edge).and_then(|cols| u16::try_from(cols).ok());
-        let all = screen.size().cols;
-        let cols = beside.unwrap_or(all).min(all);
+        let cols = self.width(screen.size(), &rows);
         let is_bar = |c: Option<char>| c.is_some_and(|c| self.rules.scrollbar.contains(c));
         let has_bar = |col: u16| {
             let mut cells = screen.column(col).zip(&rows);
-            screen.alternate() && cells.any(|(cell, row)| is_bar(cell) && edge(row).is_none())
+            screen.alternate() && cells.any(|(cell, row)| is_bar(cell) && self.edge(row).is_none())
         };
         match cols - u16::from(has_bar(cols.saturating_sub(1))) {
-            cols if cols < all => screen.rows_to(cols),
+            cols if cols < screen.size().cols => screen.rows_to(cols),
             _ => rows,
         }
+    }
+
+    /// How wide the transcript is: as the input area's edge. A dialog may stand in its place for a while.
+    fn width(&mut self, size: Size, rows: &[Row]) -> u16 {
+        let seen = rows.iter().rev().find_map(|row| self.edge(row)).map(|cols| (size, cols));
+        self.width = seen.or(self.width).filter(|(window, _)| *window == size);
+        self.width.map_or(size.cols, |(_, cols)| cols.min(size.cols))
+    }
+
+    /// Where the edge of the input area ends, if this row is one.
+    fn edge(&self, row: &Row) -> Option<u16> {
+        let end = self.rules.edge.as_ref()?.find(&row.text)?.end();
+        u16::try_from(row.text.get(..end)?.chars().count()).ok()
     }
 
     /// The transcript's rows: without a pinned prompt, the input area and what floats above it; and whether
@@ -297,9 +312,32 @@ struct Shown {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Size;
+    use super::super::{Look, Mark};
     use super::*;
     use std::cell::Cell;
+
+    #[test]
+    fn a_long_chain_of_turns_that_are_handed_over_holds_the_rows_of_the_last_ones() {
+        let mark = |row: &str| Mark { row: row.to_owned(), indent: 2, look: Look::default() };
+        let rules =
+            TextRules { user: vec![mark("^> ")], message: vec![mark("^\\* ")], ..TextRules::default() };
+        let mut screen = Screen::new(Size { cols: 20, rows: 4 });
+        let mut gatherer = Gatherer::new(&rules).unwrap();
+        gatherer.begin(&screen);
+        screen.feed(b"> 0\r\n", |screen| gatherer.frame(screen));
+        for turn in 0..40 {
+            let said: Vec<String> = (0..100).map(|line| format!("{turn} {line}")).collect();
+            let page = format!("* {}\r\n> {}\r\n", said.join("\r\n  "), turn + 1);
+            screen.feed(page.as_bytes(), |screen| gatherer.frame(screen));
+            gatherer.frame(&screen);
+            let handed = Gathered { text: said.join("\n"), incomplete: false };
+            assert_eq!(gatherer.hand_over(Ending::Complete), Some(handed), "turn {turn}");
+            let side = &gatherer.turn.as_ref().unwrap().side;
+            assert!(side.rows.len() < FORMER_ROWS_KEPT + 200, "{} rows after turn {turn}", side.rows.len());
+            let bytes: usize = side.rows.iter().map(|row| row.text.len()).sum();
+            assert_eq!(side.bytes, bytes);
+        }
+    }
 
     #[test]
     fn what_was_said_is_read_once_however_many_frames_share_nothing() {

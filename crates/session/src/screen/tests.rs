@@ -48,6 +48,8 @@ fn the_blank_half_of_an_emoji_is_no_blank_where_cells_are_painted_by_place() {
     let alternate = format!("\x1b[?1049h\x1b[H{painted}");
     assert_eq!(shown(&screen_after(alternate.as_bytes())), ["⚠\u{fe0f}, x"]);
     assert_eq!(shown(&screen_after("⚠\u{fe0f} x".as_bytes())), ["⚠\u{fe0f} x"]);
+    let over_blanks = "\x1b[?1049h\x1b[H          \x1b[1;1H⚠\u{fe0f}\x1b[1;4Hx";
+    assert_eq!(shown(&screen_after(over_blanks.as_bytes())), ["⚠\u{fe0f} x"]);
 }
 
 #[test]
@@ -585,9 +587,21 @@ fn a_column_beside_the_transcript_and_a_scroll_bar_are_no_text() {
     let beside =
         ["said      12 tokens\r\n▀▀▀▀▀▀▀   idle", "said      99 tokens\r\n更多      █\r\n▀▀▀▀▀▀▀   idle"];
     assert_eq!(gathered(&edge, &beside), Gathered { text: "said\n更多".to_owned(), incomplete: false });
+    let dialog = [beside[0], "said      12 tokens\r\n          0 % used\r\n Allow?   idle", beside[1]];
+    let found = gathered(&edge, &dialog[..2]);
+    assert_eq!(found.text, "said\n\n Allow?", "a dialog stands where the edge was");
+    assert_eq!(gathered(&edge, &dialog).text, "said\n更多");
     let bar = TextRules { scrollbar: "█".to_owned(), ..TextRules::default() };
     let frames = ["one\x1b[1;20H█", "one\r\ntwo\x1b[2;20H█"];
     assert_eq!(gathered(&bar, &frames).text, "one\ntwo");
+}
+
+#[test]
+fn rows_that_were_filled_with_blanks_for_a_wider_window_are_no_wrapped_line() {
+    let filled = format!("one{}\r\x1b[2;1Htwo", " ".repeat(usize::from(SIZE.cols) + 4));
+    assert_eq!(gathered(&TextRules::default(), &[&filled]).text, "one\ntwo");
+    let long = "x".repeat(usize::from(SIZE.cols) - 1) + " y";
+    assert_eq!(gathered(&TextRules::default(), &[&long]).text.lines().count(), 1);
 }
 
 #[test]

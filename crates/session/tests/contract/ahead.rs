@@ -44,7 +44,12 @@ fn lines_of_one_write_are_split_where_a_prompt_stands_before_the_echo_of_the_nex
     let sqlite = Play::new().raw().print(&format!("{ON}sqlite> ")).rest().keys("select 1;\rselect 2;\r");
     let sqlite =
         sqlite.print(&format!("select 1;\r\n{OFF}1\r\n{ON}sqlite> select 2;\r\n{OFF}2\r\n{ON}sqlite> "));
+    let zsh_prompt = "\r\x1b[0m\x1b[JP# \x1b[K\x1b[74C\x1b[38;5;240m23:29\x1b[39m\x1b[79D\x1b[?2004h";
+    let zsh = Play::new().raw().print(zsh_prompt).rest().keys("echo 1\recho 2\r");
+    let zsh = zsh.print(&format!("e\x08echo 1\x1b[?2004l\r\r\n1\r\n{zsh_prompt}"));
+    let zsh = zsh.print(&format!("e\x08echo 2\x1b[?2004l\r\r\n2\r\n{zsh_prompt}"));
     for (profile, play, first) in [
+        (preset("zsh"), zsh, "1\r\n".to_owned()),
         shell(preset("bash")),
         shell(pattern("P\\$ $")),
         shell(pattern("^P\\$ ")),
@@ -133,6 +138,38 @@ fn input_that_a_running_program_echoes_at_once_is_excluded_and_its_question_stay
 }
 
 #[test]
+fn a_line_that_the_first_prompt_takes_is_a_turn_though_that_prompt_never_rested() {
+    let bash_answer = format!("{OFF}1\r\n{ON}P$ ");
+    let started = || Play::new().print("Welcome\r\n").raw().print(&format!("{ON}P$ ")).wait(9);
+    let at_prompt = started().keys("echo 1\r").print(&format!("echo 1\r\n{bash_answer}"));
+    let by_keys = started().keys("echo").print("echo").wait(9).keys(" 1").print(" 1").wait(9).keys("\r");
+    let by_keys = by_keys.print(&format!("\r\n{bash_answer}"));
+    let before = Play::new().canonical().keys("echo 1\r").print("echo 1\r\nWelcome\r\n").wait(9).raw();
+    let before = before.print(&format!("{ON}P$ echo 1\r\n{bash_answer}"));
+    let plain = Play::new().canonical().keys("echo 1\r").print("echo 1\r\n").wait(9).print("P$ 1\r\nP$ ");
+    for (name, play, profile, content) in [
+        ("at the prompt", &at_prompt, preset("bash"), format!("{OFF}1\r\n")),
+        ("at a prompt that only its pattern tells", &at_prompt, pattern("^P\\$ $"), format!("{OFF}1\r\n")),
+        ("key by key", &by_keys, preset("bash"), format!("{OFF}1\r\n")),
+        ("before the prompt", &before, preset("bash"), format!("{OFF}1\r\n")),
+        ("where the tty echoes", &plain, pattern("^P\\$ "), "1\r\n".to_owned()),
+    ] {
+        assert_eq!(contents(&play.clone().rest(), &profile), [content], "{name}");
+    }
+}
+
+#[test]
+fn a_line_that_was_read_before_the_first_prompt_is_no_turn() {
+    let asked = Play::new().canonical().print("Name? ").rest().keys("bob\r").print("bob\r\nHello bob\r\n");
+    let asked = asked.raw().print(&format!("{ON}P$ ")).rest();
+    for profile in [preset("bash"), pattern("^P\\$ $")] {
+        assert_eq!(contents(&asked, &profile), Vec::<String>::new());
+        let then = asked.clone().submit("echo 1").print(&format!("{OFF}1\r\n{ON}P$ ")).rest();
+        assert_eq!(contents(&then, &profile), [format!("{OFF}1\r\n")]);
+    }
+}
+
+#[test]
 fn more_lines_than_are_remembered_make_no_turn_up() {
     let lines: Vec<String> = (0..200).map(|n| format!("echo {n}")).collect();
     let numbered = lines.iter().enumerate();
@@ -140,5 +177,7 @@ fn more_lines_than_are_remembered_make_no_turn_up() {
     let found =
         contents(&bash().keys(&(lines.join("\r") + "\r")).print(&printed.concat()).rest(), &preset("bash"));
     assert_eq!(found[..3], [0, 1, 2].map(|n| format!("{OFF}{n}\r\n")));
-    assert!(found.last().unwrap().ends_with("199\r\n") && found.len() <= 200, "{}", found.len());
+    // The first, and the 64 that wait: the newest of them is the last line, whose turn is the last one.
+    assert_eq!(found.len(), 65);
+    assert_eq!(found[64], format!("{OFF}199\r\n"));
 }

@@ -142,6 +142,19 @@ fn bracketed_paste_tells_the_prompt_where_the_tty_cannot_be_read() {
 }
 
 #[test]
+fn a_prompt_inside_of_a_transaction_ends_a_turn_and_one_that_continues_does_not() {
+    let at = |prompt: &str| format!("\x1b[?2004h{prompt}");
+    for prompt in ["db=*# ", "db=!# ", "db=*> ", "db=?> ", "db=# "] {
+        let play = Play::new().print(&at("db=# ")).rest().submit("begin;").print("\x1b[?2004l\rBEGIN\r\n");
+        assert_eq!(play.print(&at(prompt)).rest().turns("psql").len(), 1, "{prompt:?}");
+    }
+    for prompt in ["db-# ", "db'# ", "db(# ", "db-*# ", "db$*> "] {
+        let play = Play::new().print(&at("db=# ")).rest().submit("select").print("\x1b[?2004l\r");
+        assert_eq!(play.print(&at(prompt)).rest().turns("psql"), [], "{prompt:?}");
+    }
+}
+
+#[test]
 fn start_is_the_submit_and_end_the_moment_of_detection() {
     let play = asked().submit("a").wait(500).print("1\r\n> ").rest();
     let turn = play.turns(GENERIC).remove(0);

@@ -67,6 +67,30 @@ fn echoed_user_input_is_excluded_from_turn_content() {
 }
 
 #[test]
+fn the_last_keys_are_echo_though_a_preview_was_painted_below_the_line() {
+    let prompt = "\x1b[1G\x1b[0J> \x1b[3G";
+    let preview = "\r\n\x1b[90m[Function: say]\x1b[39m\x1b[6G\x1b[1A";
+    let play = Play::new().raw().print(prompt).rest().keys("say").print(&format!("say{preview}"));
+    let play = play.wait(30).keys("(").print("\x1b[1B\x1b[2K\x1b[1A(").wait(30);
+    let play = play.keys("it)\r").print(&format!("it)\r\r\nit\r\n{prompt}")).rest();
+    assert_eq!(content(&play, "node"), b"it\r\n");
+}
+
+#[test]
+fn the_echo_behind_a_prompt_that_continues_an_input_is_excluded() {
+    let mut presets = presets();
+    presets.add_toml("own", "[prompt]\ncursor = '^own> $'\ncontinuation = '^ +-> $'\n").unwrap();
+    let play = Play::new().canonical().print("own> ").rest().keys("one\\\r").print("one\\\r\n  -> ").rest();
+    let play = play.keys("two\\\r").print("two\\\r\n  -> ").rest();
+    let play = play.keys("it\r").print("it\r\nit\r\nown> ").rest();
+    for cut in [Cut::Whole, Cut::Bytes] {
+        let turns = play.turns_of(presets.get("own").unwrap(), cut);
+        let contents: Vec<_> = turns.iter().map(|turn| turn.content.as_slice()).collect();
+        assert_eq!(contents, [b"it\r\n"], "{cut:?}");
+    }
+}
+
+#[test]
 fn output_of_a_program_that_does_not_echo_is_not_taken_for_an_echo() {
     let play = asked().keys("hi\r").print("hello\r\nyou\r\n> ").rest();
     assert_eq!(content(&play, GENERIC), b"hello\r\nyou\r\n");

@@ -317,6 +317,8 @@ fn grey_rows_with_a_sign_are_tool_calls_and_a_bare_mark_of_a_list_awaits_its_wor
     assert_eq!(said(&tool), [("Look.".to_owned(), false)]);
     let arrow = ["  ┃  go", "", "     \x1b[38;5;255m→ go on\x1b[m"];
     assert_eq!(said(&arrow), [("→ go on".to_owned(), false)]);
+    let quoted = ["  ┃  go", "", "     ■■■■⬝⬝⬝⬝  esc interrupt"];
+    assert_eq!(said(&quoted), [("■■■■⬝⬝⬝⬝  esc interrupt".to_owned(), false)], "the assistant says so");
     assert_eq!(said(&["  ┃  go", "", "     1. one", "     2."]), [("1. one\n2.".to_owned(), true)]);
 }
 

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::{AgentState, Reason, Refusal, Shown};
-use crate::Timestamp;
+use crate::{ContextId, Timestamp, TurnId};
 
 /// A message from the broker.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,12 +61,23 @@ pub enum Reply {
         /// Bytes of its content.
         size: u64,
     },
+    /// A turn is in the turn store.
+    Stored(Stored),
     /// The sessions.
     Sessions(Vec<SessionInfo>),
     /// A session's turns, newest first.
     Turns(Vec<TurnInfo>),
     /// A turn with its content.
     Turn(Box<FoundTurn>),
+}
+
+/// Where a captured turn is in the turn store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stored {
+    /// The context of its session.
+    pub context: ContextId,
+    /// The turn there.
+    pub turn: TurnId,
 }
 
 /// A session, as the broker lists it.

@@ -3,8 +3,9 @@
 
 use bytes::Bytes;
 use turnkeep_types::broker::{
-    AgentState, FoundTurn, Inject, Reason, Refusal, Reply, ServerMessage, SessionInfo, TurnInfo,
+    AgentState, FoundTurn, Inject, Reason, Refusal, Reply, ServerMessage, SessionInfo, Stored, TurnInfo,
 };
+use turnkeep_types::{ContextId, TurnId};
 
 use super::fields::{BadField, Fields, Malformed, need};
 use super::frame::{FrameTooLong, HEADER_BYTES, seal};
@@ -63,6 +64,9 @@ fn put_reply(reply: &Reply, map: &mut MapWriter<'_>) {
         }
         Reply::Captured { turn_id, size } => {
             map.text("turn_id", turn_id).number("size", *size);
+        }
+        Reply::Stored(Stored { context, turn }) => {
+            map.number("context_id", context.get()).number("store_turn_id", turn.get());
         }
         Reply::Sessions(sessions) => map.maps("sessions", sessions, put_session),
         Reply::Turns(turns) => map.maps("turns", turns, put_info),
@@ -166,11 +170,22 @@ fn reply(fields: &Fields<'_>) -> Result<Reply, BadField> {
     if let Some(content) = fields.binary("content")? {
         return turn(fields, content).map(|turn| Reply::Turn(Box::new(turn)));
     }
+    if let Some(stored) = stored(fields)? {
+        return Ok(Reply::Stored(stored));
+    }
     Ok(match (fields.text("turn_id")?, fields.number("size")?) {
         (Some(turn_id), Some(size)) => Reply::Captured { turn_id, size },
         (Some(turn_id), None) => Reply::Kept { turn_id },
         (None, _) => Reply::Done,
     })
+}
+
+fn stored(fields: &Fields<'_>) -> Result<Option<Stored>, BadField> {
+    let Some(context) = fields.number("context_id")? else { return Ok(None) };
+    let context = ContextId::new(context).ok_or(BadField::Wrong("context_id"))?;
+    let turn = need("store_turn_id", fields.number("store_turn_id"))?;
+    let turn = TurnId::new(turn).ok_or(BadField::Wrong("store_turn_id"))?;
+    Ok(Some(Stored { context, turn }))
 }
 
 fn session(fields: &Fields<'_>) -> Result<SessionInfo, BadField> {

@@ -1,11 +1,11 @@
 //! What holds for any bytes: whatever decodes encodes, and decodes to the same value again. The fuzzer's door.
 
 use bytes::Bytes;
-use turnkeep_types::Timestamp;
 use turnkeep_types::broker::{
     AgentState, CompletedTurn, Deliver, FoundTurn, GetTurn, Hello, Inject, Paint, Paste, Reason, Refusal,
-    Register, Reply, Request, Role, ServerMessage, SessionInfo, Shown, StateChange, TurnInfo,
+    Register, Reply, Request, Role, ServerMessage, SessionInfo, Shown, StateChange, Stored, TurnInfo,
 };
+use turnkeep_types::{ContextId, Timestamp, TurnId};
 
 use super::{HEADER_BYTES, decode_message, decode_request, encode_message, encode_request};
 
@@ -88,6 +88,11 @@ fn sample_shown(paint: Paint) -> Shown {
     Shown { session: "s".to_owned(), content, cols: 120, rows: 300, paint }
 }
 
+const STORED: Stored = match (ContextId::new(3), TurnId::new(300)) {
+    (Some(context), Some(turn)) => Stored { context, turn },
+    _ => unreachable!(),
+};
+
 /// One message of every kind, with every field set.
 pub fn sample_messages() -> Vec<(&'static str, ServerMessage)> {
     let response = |outcome| ServerMessage::Response { id: 9, outcome };
@@ -133,6 +138,7 @@ pub fn sample_messages() -> Vec<(&'static str, ServerMessage)> {
         ("response-refused", response(Err(Refusal::new(Reason::BadPath, "not absolute")))),
         ("response-kept", response(Ok(Reply::Kept { turn_id: "s:7".to_owned() }))),
         ("response-captured", response(Ok(Reply::Captured { turn_id: "s:7".to_owned(), size: 70_000 }))),
+        ("response-stored", response(Ok(Reply::Stored(STORED)))),
         ("response-sessions", response(Ok(Reply::Sessions(vec![session, SessionInfo::default()])))),
         ("response-turns", response(Ok(Reply::Turns(vec![info])))),
         ("response-turn", response(Ok(Reply::Turn(Box::new(turn))))),

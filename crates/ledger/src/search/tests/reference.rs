@@ -65,6 +65,9 @@ impl<'a> Reference<'a> {
     pub(super) fn search(&self, asked: &Asked) -> Vec<(usize, u32)> {
         let wanted = Wanted::of(&asked.text);
         let passes = |place: &usize| self.passes(*place, asked, &wanted);
+        if wanted.is_out_of_reach() {
+            return Vec::new();
+        }
         if wanted.terms.is_empty() {
             let newest = (0..self.visible.len()).rev().filter(passes);
             return newest.map(|place| (place, 0)).take(asked.limit).collect();

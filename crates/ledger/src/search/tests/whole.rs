@@ -74,6 +74,36 @@ fn identifiers_are_found_whole_and_by_part() {
 }
 
 #[test]
+fn parts_of_words_are_found_where_no_space_or_any_ending_ends_them() {
+    let world = apart(&["東京都に行く", "京阪の駅", "한국어를 배운다", "국물이 좋다"]);
+    for (text, expect) in [
+        ("東", &[0][..]),
+        ("都", &[0]),
+        ("京", &[1, 0]),
+        ("京都", &[0]),
+        ("한국", &[2]),
+        ("국", &[3, 2]),
+        ("한국어", &[2]),
+        ("金", &[]),
+    ] {
+        let mut found = world.words(text);
+        found.sort_unstable_by(|one, other| other.cmp(one));
+        assert_eq!(found, expect, "{text}");
+    }
+}
+
+#[test]
+fn words_that_are_not_searched_for_find_nothing_and_no_words_the_newest() {
+    let world = apart(&["the end of the day costs 5 €", "of and to ???"]);
+    for text in ["the", "of and", "???", "€", "->"] {
+        assert!(world.words(text).is_empty(), "{text}");
+    }
+    assert_eq!(world.words(" "), [1, 0]);
+    assert_eq!(world.words("the day"), [0]);
+    assert_eq!(world.words("\"of and\""), [1]);
+}
+
+#[test]
 fn authors_and_dates_are_words() {
     let mut world = world(&[(PUBLIC, "ANNA", 0, "one"), (PUBLIC, "BEN", 60, "two")]);
     let date = date_words(jiff::civil::date(2027, 2, 1));
@@ -170,7 +200,7 @@ fn filters_come_first_and_no_words_mean_newest_first() {
     let window = |from: i64, to: i64| Window { from: Some(from * MINUTE), to: Some(to * MINUTE) };
     assert_eq!(world.words("refund"), [3, 1, 0]);
     assert_eq!(world.words(""), [4, 3, 1, 0]);
-    assert_eq!(world.words("the of"), [4, 3, 1, 0]);
+    assert_eq!(world.words("the of"), [0; 0]);
     assert_eq!(world.words("nothing"), [0; 0]);
     assert_eq!(world.find(Query { author: Some("ANNA"), ..query("refund") }), [3, 0]);
     assert_eq!(world.find(Query { author: Some("anna"), ..query("refund") }), [0; 0]);

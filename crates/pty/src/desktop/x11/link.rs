@@ -27,12 +27,18 @@ const ANSWER_WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// Connects; the connection and the number of the display's screen.
 pub(super) fn open(display: &str) -> Result<(Link, usize), ConnectError> {
+    open_within(display, ANSWER_WAIT_MAX)
+}
+
+fn open_within(display: &str, limit: Duration) -> Result<(Link, usize), ConnectError> {
     let parsed = parse_display(Some(display))?;
     let screen = usize::from(parsed.screen);
     let mut failed = None;
     for address in parsed.connect_instruction() {
         match reach(&address) {
-            Ok((stream, peer)) => return Ok((introduced(stream, &peer, &parsed)?, screen)),
+            Ok((stream, peer)) => {
+                return Ok((introduced(Patient { stream, limit }, &peer, &parsed)?, screen));
+            }
             Err(error) => failed = Some(error),
         }
     }
@@ -41,13 +47,13 @@ pub(super) fn open(display: &str) -> Result<(Link, usize), ConnectError> {
 
 /// Shows the server what it wants to see; one that wants nothing is told nothing.
 fn introduced(
-    stream: DefaultStream,
+    stream: Patient,
     (family, address): &(Family, Vec<u8>),
     display: &ParsedDisplay,
 ) -> Result<Link, ConnectError> {
     let known = get_auth(*family, address, display.display).unwrap_or_default();
     let (name, data) = known.unwrap_or_default();
-    RustConnection::connect_to_stream_with_auth_info(Patient(stream), display.screen.into(), name, data)
+    RustConnection::connect_to_stream_with_auth_info(stream, display.screen.into(), name, data)
 }
 
 fn reach(address: &ConnectAddress<'_>) -> io::Result<(DefaultStream, (Family, Vec<u8>))> {
@@ -69,21 +75,31 @@ fn call(host: (&str, u16)) -> io::Result<TcpStream> {
     Err(failed)
 }
 
-/// A socket whose server takes no more connections refuses at once instead of waiting for a place.
+/// Reaches the socket of this path, or the abstract one of the same name, which a container shares with its
+/// host where it shares no directory. Whoever may write to the directory is trusted more: it comes first.
 fn knock(path: &str) -> io::Result<UnixStream> {
+    let at_path = dial(&SocketAddrUnix::new(path)?);
+    at_path.or_else(|error| dial(&SocketAddrUnix::new_abstract_name(path.as_bytes())?).map_err(|_| error))
+}
+
+/// A socket whose server takes no more connections refuses at once instead of waiting for a place.
+fn dial(address: &SocketAddrUnix) -> io::Result<UnixStream> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    connect(&socket, &SocketAddrUnix::new(path)?)?;
+    connect(&socket, address)?;
     Ok(UnixStream::from(socket))
 }
 
 /// A stream that is waited for only so long.
 #[derive(Debug)]
-pub(super) struct Patient(DefaultStream);
+pub(super) struct Patient {
+    stream: DefaultStream,
+    limit: Duration,
+}
 
 impl AsFd for Patient {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        AsFd::as_fd(&self.0)
+        AsFd::as_fd(&self.stream)
     }
 }
 
@@ -92,15 +108,15 @@ impl Stream for Patient {
         let mut flags = PollFlags::empty();
         flags.set(PollFlags::IN, mode.readable());
         flags.set(PollFlags::OUT, mode.writable());
-        wait(AsFd::as_fd(&self.0), flags, Instant::now() + ANSWER_WAIT_MAX)
+        wait(AsFd::as_fd(&self.stream), flags, self.limit)
     }
 
     fn read(&self, buffer: &mut [u8], descriptors: &mut Vec<RawFdContainer>) -> io::Result<usize> {
-        self.0.read(buffer, descriptors)
+        self.stream.read(buffer, descriptors)
     }
 
     fn write(&self, buffer: &[u8], descriptors: &mut Vec<RawFdContainer>) -> io::Result<usize> {
-        self.0.write(buffer, descriptors)
+        self.stream.write(buffer, descriptors)
     }
 
     fn write_vectored(
@@ -108,17 +124,18 @@ impl Stream for Patient {
         buffers: &[IoSlice<'_>],
         descriptors: &mut Vec<RawFdContainer>,
     ) -> io::Result<usize> {
-        self.0.write_vectored(buffers, descriptors)
+        self.stream.write_vectored(buffers, descriptors)
     }
 }
 
-fn wait(fd: BorrowedFd<'_>, flags: PollFlags, until: Instant) -> io::Result<()> {
+fn wait(fd: BorrowedFd<'_>, flags: PollFlags, limit: Duration) -> io::Result<()> {
+    let until = Instant::now() + limit;
     loop {
         let left = until.saturating_duration_since(Instant::now());
         let left = Timespec::try_from(left).map_err(io::Error::other)?;
         match poll(&mut [PollFd::from_borrowed_fd(fd, flags)], Some(&left)) {
             Ok(0) => {
-                let what = format!("no answer within {} s", ANSWER_WAIT_MAX.as_secs());
+                let what = format!("no answer within {limit:?}");
                 return Err(io::Error::new(io::ErrorKind::TimedOut, what));
             }
             Ok(_) => return Ok(()),
@@ -131,8 +148,25 @@ fn wait(fd: BorrowedFd<'_>, flags: PollFlags, until: Instant) -> io::Result<()> 
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::net::{SocketAddr, UnixListener};
 
     use super::*;
+
+    #[test]
+    fn a_server_is_reached_at_its_path_or_at_its_abstract_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("X7");
+        let name = path.to_str().unwrap();
+        assert_eq!(knock(name).unwrap_err().kind(), io::ErrorKind::NotFound);
+        let unnamed = <SocketAddr as SocketAddrExt>::from_abstract_name(name).unwrap();
+        let hidden = UnixListener::bind_addr(&unnamed).unwrap();
+        knock(name).unwrap();
+        hidden.accept().unwrap();
+        let shown = UnixListener::bind(&path).unwrap();
+        knock(name).unwrap();
+        shown.accept().unwrap();
+    }
 
     #[test]
     fn a_server_that_says_nothing_is_given_up() {
@@ -143,8 +177,8 @@ mod tests {
                 Some((listener, format!("127.0.0.1:{}", port - 6000)))
             })
             .expect("a free port");
-        let said = open(&display).unwrap_err().to_string();
-        assert!(said.contains("no answer within 5 s"), "{said}");
+        let said = open_within(&display, Duration::from_millis(50)).unwrap_err().to_string();
+        assert!(said.contains("no answer within 50ms"), "{said}");
         drop(listener);
         assert!(open(&display).is_err());
         assert!(open("no display").is_err());

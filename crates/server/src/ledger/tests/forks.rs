@@ -158,6 +158,21 @@ async fn p17_a_fork_answers_as_its_origin_did_and_does_so_after_a_restart() {
     is_sound(&house, &fork).await;
 }
 
+#[tokio::test]
+async fn p17_a_fork_of_a_world_with_a_writer_is_sound_and_its_writer_begins_on_its_own() {
+    let house = House::open(MemoryStorage::new());
+    let silent = r#"cmd: while read -r line; do echo '{"type":"no_write"}'; done"#;
+    let room = house.world(json!({ "world_id": "w", "writer": silent, "writer_persons": ["ANN"] })).await;
+    write(&room, "ANN", "r-1", &["ANN"], "only for ANN").await.unwrap();
+    say(&room, "r-2", "I knock.").await.unwrap();
+    let fork = house.worlds.fork(&room, Name::new("fork").unwrap(), None).await.unwrap();
+    is_sound(&house, &fork).await;
+    say(&fork, "r-3", "I knock again.").await.unwrap();
+    assert_eq!(fork.read(|world| world.epoch().map(|epoch| epoch.number)), Some(2));
+    is_sound(&house, &fork).await;
+    is_sound(&house, &room).await;
+}
+
 async fn check(house: &House, expected: &[(&str, &(Vec<Value>, ClockState))], replays: &(Answer, Answer)) {
     for (name, (wanted, clock)) in expected {
         let fork = house.worlds.get(name).unwrap();

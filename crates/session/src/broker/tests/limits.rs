@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
+use turnkeep_types::broker::NAME_BYTES_MAX;
 
 use super::*;
 
@@ -154,5 +155,27 @@ proptest! {
                 prop_assert!(numbers.is_sorted_by(|newer, older| newer > older));
             }
         }
+    }
+}
+
+#[test]
+fn a_session_has_a_name_by_which_it_can_be_called_or_none() {
+    let long = "n".repeat(NAME_BYTES_MAX + 1);
+    for (name, is_taken) in [
+        (Some("review"), true),
+        (Some("a@b c"), true),
+        (Some(&long[1..]), true),
+        (None, true),
+        (Some(""), false),
+        (Some("@last"), false),
+        (Some("a:1"), false),
+        (Some(&*long), false),
+    ] {
+        let mut bench = Bench::new(Settings::default());
+        bench.hello(WRAPPER, Role::Wrapper);
+        let name = name.map(str::to_owned);
+        let register = Register { session: "s".to_owned(), name: name.clone(), ..Register::default() };
+        let expect = if is_taken { Ok(Reply::Done) } else { Err(Reason::BadField) };
+        assert_eq!(bench.ask(WRAPPER, Request::Register(register)), expect, "{name:?}");
     }
 }

@@ -98,4 +98,6 @@ fn too_many_who_watch_one_session_are_refused() {
         refused += usize::from(bench.watch(ConnId(number), "s").0 == Err(Reason::Busy));
     }
     assert_eq!(refused, 8);
+    assert_eq!(bench.watch(ConnId(100), "s").0, Ok(Reply::Done), "who watches already needs no place");
+    assert_eq!(bench.watch(ConnId(100), "p").0, Err(Reason::AlreadyWatching));
 }

@@ -1,4 +1,5 @@
-//! Lines typed ahead: an Enter that comes while a turn is open waits here for the prompt that takes it.
+//! Lines typed ahead: an Enter that comes while a turn is open, or before the first prompt, waits here for
+//! the prompt that takes it.
 //!
 //! A line editor prints its prompt and the line that waited, and goes on without a pause: the prompt never
 //! rests, but both stand on one complete line, and there the turn is split. Where the tty echoed the line
@@ -8,7 +9,7 @@
 
 use super::super::capture::Heard;
 use super::super::event::Signal;
-use super::super::render::whole_row;
+use super::super::render::left_of_end;
 use super::super::sequence::{strip, unstripped};
 use super::super::typed::{Typed, squeezed};
 use super::Detector;
@@ -61,27 +62,27 @@ struct Shown {
 
 impl Shown {
     fn new(line: &[u8], prompt: &str) -> Self {
-        Self { row: whole_row(line), squeezed: squeezed(&strip(line)), prompt: squeezed(prompt) }
+        Self { row: left_of_end(line), squeezed: squeezed(&strip(line)), prompt: squeezed(prompt) }
     }
 }
 
 impl Detector {
     /// An Enter that is the submit of the next turn, if a boundary comes first. A screen shows what it
-    /// takes up, and only the last Enter is of interest.
+    /// takes up, and only the last Enter is of interest; what is answered before its first prompt are dialogs.
     pub(super) fn queue(&mut self, typed: Typed, submits: bool) {
         let echoes = self.tty.is_none_or(|mode| mode.echo || !mode.canonical);
         let heard =
             if submits && self.tty.is_none_or(|mode| mode.echo) { Heard::Ahead } else { Heard::Inside };
-        let (now, is_stream, from) = (self.now, self.is_stream(), self.typed_from);
-        let Some(open) = self.phase.open_mut() else { return };
-        if let Some(line) = typed.plain().filter(|_| echoes && is_stream) {
-            let from = if line.is_empty() { self.line.offset } else { from };
+        let (is_stream, is_open) = (self.is_stream(), self.phase.is_open());
+        let Some(queued) = self.phase.queued_mut().filter(|_| is_stream || is_open) else { return };
+        if let Some(line) = typed.plain().filter(|_| echoes && is_stream && is_open) {
+            let from = if line.is_empty() { self.line.offset } else { self.typed_from };
             self.capture.typed(from, line, heard);
         }
-        if !is_stream || open.queued.len() == QUEUED_MAX {
-            open.queued.pop_back();
+        if !is_stream || queued.len() == QUEUED_MAX {
+            queued.pop_back();
         }
-        open.queued.push_back(Queued::new(now, typed.up_to(QUEUED_BYTES_MAX), submits));
+        queued.push_back(Queued::new(self.now, typed.up_to(QUEUED_BYTES_MAX), submits));
     }
 
     /// Opens the turn of the first input that was typed ahead and may submit.
@@ -89,9 +90,7 @@ impl Detector {
         queued.retain(|line| line.submits);
         let Some(first) = queued.pop_front() else { return };
         self.open(first.at, &first.typed, true);
-        if let Some(open) = self.phase.open_mut() {
-            open.queued = queued;
-        }
+        self.put_back(queued);
         self.look_soon();
     }
 
@@ -129,8 +128,10 @@ impl Detector {
         if self.uses_paste() && self.line.prompt_from().is_none() {
             return false;
         }
-        let Some(open) = self.phase.open_mut().filter(|open| !open.queued.is_empty()) else { return false };
-        let mut queued = std::mem::take(&mut open.queued);
+        let mut queued = self.phase.queued_mut().map(std::mem::take).unwrap_or_default();
+        if queued.is_empty() {
+            return false;
+        }
         let shown = Shown::new(self.line.bytes(), &self.prompt);
         let taken = queued.iter().map(|queued| self.taken_by(&shown, queued));
         let (found, taken) = taken.enumerate().find(|(_, taken)| taken.is_some()).unzip();
@@ -148,8 +149,8 @@ impl Detector {
     }
 
     fn put_back(&mut self, queued: VecDeque<Queued>) {
-        if let Some(open) = self.phase.open_mut() {
-            open.queued = queued;
+        if let Some(waiting) = self.phase.queued_mut() {
+            *waiting = queued;
         }
     }
 

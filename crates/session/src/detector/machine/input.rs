@@ -95,7 +95,7 @@ impl Detector {
     /// A prompt at which somebody went on typing never rests: it is seen at the Enter, where the cursor
     /// stands behind it.
     fn see_typed_prompt(&mut self) {
-        let Some(rule) = self.profile.prompt.as_ref().filter(|_| self.phase.is_open()) else { return };
+        let Some(rule) = self.profile.prompt.as_ref().filter(|_| !self.phase.is_idle()) else { return };
         let Some(signal @ (Signal::Tty | Signal::Paste)) = self.at_prompt(rule) else { return };
         let Some(view) = self.view.as_mut() else { return };
         if behind_prompt(&view.left_of_cursor(), &rule.cursor).is_some() {

@@ -21,6 +21,7 @@ use super::typed::Typed;
 use super::view::View;
 use crate::screen::Size;
 use output::Line;
+use std::collections::VecDeque;
 use std::time::Duration;
 use turns::{Phase, Raw};
 
@@ -89,7 +90,7 @@ impl Detector {
             view,
             capture: Capture::new(),
             raw: None,
-            phase: Phase::Starting,
+            phase: Phase::Starting(VecDeque::new()),
             ready: None,
             light_at: None,
             interrupt_row: None,

@@ -17,8 +17,8 @@ const ENDING_MAX: Duration = Duration::from_millis(500);
 /// Where the session is.
 #[derive(Debug)]
 pub(super) enum Phase {
-    /// No prompt was seen yet: dialogs and banners belong to no turn.
-    Starting,
+    /// No prompt was seen yet: dialogs and banners belong to no turn. Lines may wait for the first prompt.
+    Starting(VecDeque<Queued>),
     /// A prompt was seen and nothing is submitted.
     Idle,
     /// Something is submitted.
@@ -98,7 +98,16 @@ impl Phase {
     pub(super) fn open_mut(&mut self) -> Option<&mut Open> {
         match self {
             Self::Open(open) => Some(open),
-            Self::Starting | Self::Idle => None,
+            Self::Starting(_) | Self::Idle => None,
+        }
+    }
+
+    /// The lines that wait for a prompt, where one is still to come.
+    pub(super) fn queued_mut(&mut self) -> Option<&mut VecDeque<Queued>> {
+        match self {
+            Self::Starting(queued) => Some(queued),
+            Self::Idle => None,
+            Self::Open(open) => Some(&mut open.queued),
         }
     }
 
@@ -130,7 +139,7 @@ impl Phase {
     /// every line: a second one before that is only early.
     pub(super) fn takes_submit(&self, shows_working: bool, is_stream: bool) -> bool {
         match self {
-            Self::Starting => false,
+            Self::Starting(_) => false,
             Self::Idle => true,
             Self::Open(open) if open.continuing => true,
             Self::Open(open) if shows_working => !open.busy,
@@ -201,12 +210,7 @@ impl Detector {
     pub(super) fn prompt_seen(&mut self, signal: Signal, end: u64) {
         self.signal = Some(signal);
         match &self.phase {
-            Phase::Starting => {
-                self.phase = Phase::Idle;
-                self.typed.prompted();
-                self.out.push(Happening::Ready);
-                self.enter_state(State::Ready);
-            }
+            Phase::Starting(_) => self.complete(signal, end),
             Phase::Idle => self.enter_state(State::Ready),
             Phase::Open(_) if self.phase.is_answered(signal) => self.complete(signal, end),
             Phase::Open(open) if open.is_unanswered_queue() && !self.shows_working() => self.taken(),
@@ -222,19 +226,26 @@ impl Detector {
         self.enter_state(State::Ready);
     }
 
-    /// Completes the turn.
+    /// Completes the turn, or the start of the program, and goes on with a line that waited for that.
     pub(super) fn complete(&mut self, signal: Signal, end: u64) {
-        let Phase::Open(open) = std::mem::replace(&mut self.phase, Phase::Idle) else { return };
-        let turn = if self.is_stream() {
-            self.stream_turn(&open, signal, end)
-        } else {
-            self.screen_turn(&open, signal)
+        let (happening, queued) = match std::mem::replace(&mut self.phase, Phase::Idle) {
+            Phase::Starting(queued) => (Some(Happening::Ready), queued),
+            Phase::Idle => return,
+            Phase::Open(open) => {
+                let turn = if self.is_stream() {
+                    self.stream_turn(&open, signal, end)
+                } else {
+                    self.screen_turn(&open, signal)
+                };
+                (turn.map(|turn| Happening::Turn(Box::new(turn))), open.queued)
+            }
         };
-        self.out.extend(turn.map(|turn| Happening::Turn(Box::new(turn))));
+        self.out.extend(happening);
+        self.signal = Some(signal);
         self.ready = None;
         self.enter_state(State::Ready);
         self.typed.prompted();
-        self.open_queued(open.queued);
+        self.open_queued(queued);
     }
 
     pub(super) fn enter_state(&mut self, state: State) {

@@ -193,7 +193,10 @@ impl Turn {
         }
         let (room, top) = (self.room(), self.side.top);
         match align(&self.side.rows, &region, top) {
-            Some(at) if at < top && is_inside(&self.side.rows, &region, at) => return,
+            Some(at) if at < top && is_inside(&self.side.rows, &region, at) => {
+                self.side.look_again(at, &region);
+                return;
+            }
             Some(at) => self.side.move_top(at),
             None if !self.side.spoke && silent(self) => self.side.start_anew(),
             None if resized => {}
@@ -248,6 +251,13 @@ impl Side {
         self.append(region, room)
     }
 
+    /// A frame shows the rows from this place on again: what counts is how they look now.
+    fn look_again(&mut self, at: usize, region: &[Row]) {
+        for (known, shown) in self.rows.iter_mut().skip(at).zip(region) {
+            (known.lead, known.word) = (shown.lead, shown.word);
+        }
+    }
+
     pub(super) fn push_gap(&mut self, room: usize) -> bool {
         let row = |text: &str| Row { text: text.to_owned(), ..Row::default() };
         self.gaps.push(self.rows.len());
@@ -261,6 +271,16 @@ impl Side {
         self.bytes -= gone.iter().map(|row| row.text.len()).sum::<usize>();
         self.rows.truncate(len);
         self.gaps.retain(|at| *at < len);
+    }
+
+    /// Forgets rows at the beginning that belong to former turns.
+    pub(super) fn forget(&mut self, rows: usize) {
+        let rows = rows.min(self.rows.len());
+        self.bytes -= self.rows.drain(..rows).map(|row| row.text.len()).sum::<usize>();
+        self.gaps = self.gaps.iter().filter_map(|at| at.checked_sub(rows)).collect();
+        self.start = self.start.map(|at| at.saturating_sub(rows));
+        self.asked = self.asked.saturating_sub(rows);
+        self.top = self.top.saturating_sub(rows);
     }
 
     pub(super) fn append(&mut self, rows: Vec<Row>, room: usize) -> bool {

@@ -38,7 +38,6 @@ pub(super) fn measure(team: &TeamWorld, data: &Path) -> Result<Vec<Row>> {
     let bytes = checkpoint::encode(&world, store.id()).context("no entries")?;
     let begin = Instant::now();
     let kept = Checkpoint::decode(&bytes, made::WORLD, store.id()).context("no checkpoint")?;
-    let decoded = begin.elapsed();
     let resumed = checkpoint::load(&store, contexts, Some(kept))?.context("the world is not there")?;
     let resumed_in = begin.elapsed();
     ensure!(resumed.0.position() == world.position(), "a checkpoint changes the world");
@@ -46,7 +45,6 @@ pub(super) fn measure(team: &TeamWorld, data: &Path) -> Result<Vec<Row>> {
     let mut rows = vec![
         seconds("world read from the log", from_log).at_most(10.0),
         seconds("world read with a checkpoint of its index", resumed_in).at_most(1.0),
-        seconds("of that, the index", decoded),
     ];
     rows.extend(answers(team, &world, &entries)?);
     store.close();

@@ -1,0 +1,87 @@
+//! What the byte path waits for: everything that it could do something about now, and no longer than until
+//! something is due by itself.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+
+use super::super::end_of_input::END_PAUSE;
+use super::super::typed::SEQUENCE_PAUSE;
+use super::Pump;
+
+/// What can be waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wake {
+    Signals,
+    News,
+    Bell,
+    User,
+    UserOut,
+    Child,
+}
+
+impl Pump {
+    /// Waits until something can be done, and says what.
+    pub(super) fn wait(&self) -> io::Result<Vec<(Wake, PollFlags)>> {
+        let wakes = self.wakes();
+        let mut fds: Vec<PollFd<'_>> =
+            wakes.iter().map(|(wake, flags)| self.poll_fd(*wake, *flags)).collect();
+        let timeout = self.timeout().and_then(|timeout| Timespec::try_from(timeout).ok());
+        match rustix::event::poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let came = wakes.into_iter().zip(&fds).map(|((wake, _), fd)| (wake, fd.revents()));
+        Ok(came.filter(|(_, flags)| !flags.is_empty()).collect())
+    }
+
+    /// What to wait for now, urgent things first.
+    fn wakes(&self) -> Vec<(Wake, PollFlags)> {
+        let mut wakes = vec![(Wake::Signals, PollFlags::IN)];
+        if self.state.suspended {
+            return wakes;
+        }
+        wakes.extend([(Wake::News, PollFlags::IN), (Wake::Bell, PollFlags::IN)]);
+        if !self.state.input_ended && !self.state.inbox.is_full() && self.user.is_ours() {
+            wakes.push((Wake::User, PollFlags::IN));
+        }
+        if !self.state.out.is_empty() {
+            wakes.push((Wake::UserOut, PollFlags::OUT));
+        }
+        let mut child = PollFlags::empty();
+        child.set(PollFlags::IN, !self.state.out.is_full());
+        child.set(PollFlags::OUT, self.is_keys_turn());
+        if self.master.is_some() && !child.is_empty() {
+            wakes.push((Wake::Child, child));
+        }
+        wakes
+    }
+
+    fn poll_fd(&self, wake: Wake, flags: PollFlags) -> PollFd<'_> {
+        let fd = match wake {
+            Wake::Signals => self.signals.fd(),
+            Wake::News => self.running.news_fd(),
+            Wake::Bell => self.injected.fd(),
+            Wake::User => rustix::stdio::stdin(),
+            Wake::UserOut => self.user.output(),
+            // Waited for only while there is a master.
+            Wake::Child => self.master.as_ref().map_or(self.signals.fd(), |master| master.as_fd()),
+        };
+        PollFd::from_borrowed_fd(fd, flags)
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        if self.state.suspended {
+            return None;
+        }
+        let suspend = self.state.suspend_at.map(|at| at.saturating_duration_since(Instant::now()));
+        let gap = (self.injected.is_waiting() || self.state.answers > 0).then_some(SEQUENCE_PAUSE);
+        let paste = self.state.inbox.paste_pause(Instant::now());
+        let mode = self.master.is_some().then(|| self.state.mode.due_in());
+        let end = self.state.end_of_input.is_some().then_some(END_PAUSE);
+        [suspend, gap, paste, mode, end].into_iter().flatten().min()
+    }
+}

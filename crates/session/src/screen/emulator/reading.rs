@@ -1,0 +1,105 @@
+//! Reads the rows of the emulated screen: their text as it was printed, and the look of their first words.
+
+use super::super::intake::EMOJI_FORM;
+use super::super::row::{Colour, Lead, Row};
+use super::{FILLER, Screen};
+
+impl Screen {
+    /// The first rows that the emulator shows. What is plain is taken as a whole, the rest cell by cell.
+    pub(super) fn read_rows(&self, rows: u16, cols: u16) -> impl Iterator<Item = Row> {
+        let texts = self.parser.screen().rows(0, cols).zip(0..rows);
+        texts.map(
+            move |(text, row)| {
+                if text.is_ascii() { self.plain_row(row, text) } else { self.read_row(row, cols) }
+            },
+        )
+    }
+
+    /// A row of characters of one cell and one byte each.
+    fn plain_row(&self, row: u16, mut text: String) -> Row {
+        text.truncate(text.trim_end().len());
+        let bytes = text.as_bytes();
+        let first = bytes.iter().position(|byte| *byte != b' ');
+        let gap = first.and_then(|at| Some(at + bytes.get(at..)?.iter().position(|byte| *byte == b' ')?));
+        let second = gap.and_then(|at| Some(at + bytes.get(at..)?.iter().position(|byte| *byte != b' ')?));
+        let screen = self.parser.screen();
+        let look_at = |at: Option<usize>| {
+            let col = at.and_then(|at| u16::try_from(at).ok());
+            col.and_then(|col| screen.cell(row, col)).map(look).unwrap_or_default()
+        };
+        let (lead, word) = (look_at(first), look_at(second));
+        Row { wrapped: self.is_wrapped(row), lead, word, text }
+    }
+
+    fn read_row(&self, row: u16, cols: u16) -> Row {
+        let screen = self.parser.screen();
+        let mut text = String::with_capacity(usize::from(cols));
+        let mut words = Vec::with_capacity(2);
+        let mut blank = true;
+        for col in 0..cols {
+            self.read_cell((row, col), &mut text);
+            let printed = text.ends_with(|c: char| !c.is_whitespace());
+            if printed && blank && words.len() < 2 {
+                words.extend(screen.cell(row, col).map(look));
+            }
+            blank = !printed;
+        }
+        text.truncate(text.trim_end().len());
+        let mut words = words.into_iter();
+        Row {
+            text,
+            wrapped: self.is_wrapped(row),
+            lead: words.next().unwrap_or_default(),
+            word: words.next().unwrap_or_default(),
+        }
+    }
+
+    /// Whether a line goes on in the next row. Something stands at the end of such a row: a program that does
+    /// not know the window's new size yet fills rows with blanks up to the old one.
+    fn is_wrapped(&self, row: u16) -> bool {
+        let screen = self.parser.screen();
+        let cols = screen.size().1.get();
+        let printed =
+            |col| screen.cell(row, col).is_some_and(|cell| cell.has_contents() && cell.contents() != " ");
+        screen.row_wrapped(row) && (cols.saturating_sub(2)..cols).any(printed)
+    }
+
+    pub(super) fn read_cell(&self, (row, col): (u16, u16), text: &mut String) {
+        let Some(cell) = self.parser.screen().cell(row, col) else { return };
+        if cell.is_wide_continuation() || cell.contents().starts_with(FILLER) {
+            return;
+        }
+        if cell.has_contents() && cell.contents() != " " {
+            text.extend(cell.contents().chars().map(|c| self.intake.original(c)));
+        } else if !(self.alternate() && self.is_second_half(row, col)) {
+            text.push(' ');
+        }
+    }
+
+    /// Whether a blank cell is the second half of the emoji before it. Programs that paint cells by
+    /// their place leave it blank because terminals differ in the width of U+FE0F.
+    fn is_second_half(&self, row: u16, col: u16) -> bool {
+        let before = col.checked_sub(1).and_then(|col| self.parser.screen().cell(row, col));
+        let last = before.and_then(|cell| cell.contents().chars().last());
+        last.is_some_and(|last| self.intake.original(last) == EMOJI_FORM)
+    }
+}
+
+fn look(cell: &vt100::Cell) -> Lead {
+    Lead {
+        foreground: colour(cell.fgcolor()),
+        background: colour(cell.bgcolor()),
+        dim: cell.dim(),
+        bold: cell.bold(),
+        italic: cell.italic(),
+        inverse: cell.inverse(),
+    }
+}
+
+fn colour(colour: vt100::Color) -> Colour {
+    match colour {
+        vt100::Color::Default => Colour::Default,
+        vt100::Color::Idx(index) => Colour::Index(index),
+        vt100::Color::Rgb(red, green, blue) => Colour::Rgb(red, green, blue),
+    }
+}
