@@ -124,9 +124,16 @@ pub(crate) struct Config {
 /// The environment as a function, so that tests can give their own.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
+/// The variable that says who asks.
+const TOKEN_VARIABLE: &str = "TURNKEEP_TOKEN";
+
 /// Reads the process's environment; a variable that is empty or not UTF-8 counts as absent. A home that is
-/// not named is the one that the system knows for the user.
+/// not named is the one that the system knows for the user. The token's variable counts though it is empty:
+/// without one the owner's is taken, so that a secret that was lost would open everything.
 pub(crate) fn process_environment(name: &str) -> Option<String> {
+    if name == TOKEN_VARIABLE {
+        return std::env::var_os(name).map(|token| token.to_string_lossy().into_owned());
+    }
     let named = std::env::var(name).ok();
     let known = || std::env::home_dir()?.into_os_string().into_string().ok();
     let value = named.or_else(|| if name == "HOME" { known() } else { None });

@@ -38,6 +38,9 @@ pub(crate) struct ServerNote {
     /// The certificate that it shows, when it speaks TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) tls_cert: Option<PathBuf>,
+    /// Whether it ends with an agent that started it for itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) passing: bool,
 }
 
 impl DataDir {
@@ -215,8 +218,13 @@ mod tests {
         let token = dir.ensure_token().unwrap();
         assert_eq!(token.len(), 64);
         assert_eq!(dir.ensure_token().unwrap(), token, "a token stays");
-        let note =
-            ServerNote { pid: 1, http: "127.0.0.1:2".into(), tcp: "127.0.0.1:3".into(), tls_cert: None };
+        let note = ServerNote {
+            pid: 1,
+            http: "127.0.0.1:2".into(),
+            tcp: "127.0.0.1:3".into(),
+            tls_cert: None,
+            passing: false,
+        };
         dir.leave_note(&note).unwrap();
         assert_eq!(dir.note(), Some(note));
         assert_eq!(mode(dir.path()), 0o700);
@@ -243,8 +251,13 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let dir = DataDir::new(temp.path());
         let here = std::process::id();
-        let note =
-            |pid| ServerNote { pid, http: "127.0.0.1:2".into(), tcp: "127.0.0.1:3".into(), tls_cert: None };
+        let note = |pid| ServerNote {
+            pid,
+            http: "127.0.0.1:2".into(),
+            tcp: "127.0.0.1:3".into(),
+            tls_cert: None,
+            passing: false,
+        };
         dir.leave_note(&note(here)).unwrap();
         assert_eq!(dir.holders_note(), None, "nobody holds the lock");
         let _lock = DataDirLock::acquire(dir.path()).unwrap();

@@ -21,6 +21,9 @@ use crate::failure::Failure;
 pub(crate) use connect::Target;
 pub(crate) use events::EventStream;
 
+/// How a person's token begins.
+const PERSONS_TOKEN: &str = "tkp.";
+
 /// The largest answer that is read into memory.
 const BODY_BYTES_MAX: usize = 256 << 20;
 
@@ -28,6 +31,16 @@ const BODY_BYTES_MAX: usize = 256 << 20;
 pub(crate) struct Http {
     target: Target,
     connection: Option<SendRequest<Full<Bytes>>>,
+}
+
+/// What a write is answered.
+pub(crate) struct Written {
+    /// The JSON.
+    pub(crate) answer: Value,
+    /// Whether it only repeats what an earlier request with the same key did.
+    pub(crate) replayed: bool,
+    /// Why a world's attached writer failed, if it was asked and did.
+    pub(crate) writer_failed: Option<String>,
 }
 
 /// A request on its way.
@@ -129,13 +142,15 @@ impl Http {
         serde_json::from_slice(&bytes).context("the server's answer is not JSON")
     }
 
-    /// Sends a write and reads the JSON that answers it, and whether it only repeats what an earlier
-    /// request with the same key did.
-    pub(crate) async fn write(&mut self, call: Call) -> Result<(Value, bool)> {
+    /// Sends a write and reads what answers it.
+    pub(crate) async fn write(&mut self, call: Call) -> Result<Written> {
         let response = self.open(call).await?;
-        let replayed = response.headers().contains_key("idempotency-replayed");
+        let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
+        let replayed = header("idempotency-replayed").is_some();
+        let writer_failed = header("writer-failed").map(str::to_owned);
         let bytes = read(response).await?;
-        Ok((serde_json::from_slice(&bytes).context("the server's answer is not JSON")?, replayed))
+        let answer = serde_json::from_slice(&bytes).context("the server's answer is not JSON")?;
+        Ok(Written { answer, replayed, writer_failed })
     }
 
     /// Sends a request and reads the bytes that answer it.
@@ -150,6 +165,24 @@ impl Http {
         Ok((response.status(), read(response).await?))
     }
 
+    /// Makes sure that there is a connection. Where this fails nothing was asked.
+    pub(crate) async fn reach(&mut self) -> Result<()> {
+        if !self.connection.as_ref().is_some_and(SendRequest::is_ready) {
+            self.connection = Some(connect::connect(&self.target).await?);
+        }
+        Ok(())
+    }
+
+    /// What an answer with an error's status says to whoever has this client's token.
+    pub(crate) fn refused(&self, status: StatusCode, body: &[u8]) -> Refused {
+        Refused { of_a_person: self.is_a_person(), ..Refused::new(status, body) }
+    }
+
+    /// Whether this client has a person's token, and not the owner's.
+    pub(crate) fn is_a_person(&self) -> bool {
+        self.target.token().is_some_and(|token| token.starts_with(PERSONS_TOKEN))
+    }
+
     /// Sends a request and gives back the answer with its body unread. An error answer is a failure.
     pub(crate) async fn open(&mut self, call: Call) -> Result<Response<Incoming>> {
         let response = self.send(&call).await?;
@@ -159,15 +192,13 @@ impl Http {
         let status = response.status();
         let body = Limited::new(response.into_body(), BODY_BYTES_MAX).collect().await;
         let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
-        Err(Refused::new(status, &body).into())
+        Err(self.refused(status, &body).into())
     }
 
     async fn send(&mut self, call: &Call) -> Result<Response<Incoming>> {
-        let mut sender = match self.connection.take() {
-            Some(sender) if sender.is_ready() => sender,
-            _ => connect::connect(&self.target).await?,
-        };
         let request = self.request(call)?;
+        self.reach().await?;
+        let mut sender = self.connection.take().context("there is no connection")?;
         let response = sender.send_request(request).await;
         let response = response.map_err(|error| {
             Failure::new(format!("the server at {} did not answer: {error}", self.target)).hint(
@@ -197,6 +228,26 @@ async fn read(response: Response<Incoming>) -> Result<Bytes> {
     Ok(body.to_bytes())
 }
 
+/// The options from which the paths of a request come.
+const OPTIONS: &[(&str, &str)] = &[
+    ("declared_overrides.time.declared_world_time", "--time"),
+    ("declared_overrides.time.timezone", "--timezone"),
+    ("tool.constraints.time_window.from", "--from"),
+    ("tool.constraints.time_window.to", "--to"),
+    ("tool.constraints.time_window", "--from and --to"),
+    ("tool.constraints.limit", "-n"),
+    ("tool.query_text", "the query"),
+];
+
+/// The server's sentence with the option in place of the path, which is all that a person gave.
+fn in_options(message: String, details: Option<&Value>) -> String {
+    let path = details.and_then(|details| details.get("path")?.as_str()).unwrap_or_default();
+    match OPTIONS.iter().find(|(known, _)| *known == path) {
+        Some((path, option)) => message.replacen(path, option, 1),
+        None => message,
+    }
+}
+
 /// The server's refusal.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
@@ -211,6 +262,8 @@ pub(crate) struct Refused {
     pub(crate) details: Value,
     /// Why a ledger rejected a bundle, if that is what happened.
     pub(crate) rejection: Option<String>,
+    /// Whether a person's token was refused, and not the owner's.
+    pub(crate) of_a_person: bool,
 }
 
 impl Refused {
@@ -224,9 +277,10 @@ impl Refused {
         let code = field("code").unwrap_or_else(|| status.as_u16().to_string());
         let message = field("message").unwrap_or_else(|| format!("the server answered {status}"));
         let details = parsed.as_ref().and_then(|body| body.pointer("/error/details")).cloned();
+        let message = in_options(message, details.as_ref());
         let rejection = parsed.as_ref().and_then(|body| body.pointer("/bundle/rejection/reason")?.as_str());
         let rejection = rejection.map(str::to_owned);
-        Self { status, code, message, details: details.unwrap_or_default(), rejection }
+        Self { status, code, message, details: details.unwrap_or_default(), rejection, of_a_person: false }
     }
 
     /// The turn that was lost to damage of the log, if that is why.
@@ -239,6 +293,9 @@ impl Refused {
     /// What the person may do about it.
     pub(crate) fn hint(&self) -> Option<String> {
         let hint = match self.code.as_str() {
+            "Unauthorized" if self.of_a_person => {
+                "it may have ended or been revoked: whoever gave it to you can mint another"
+            }
             "Unauthorized" => {
                 "give the server's token with --token, or the server's data directory with --data"
             }
@@ -258,6 +315,7 @@ impl Refused {
             "TooLarge" => {
                 "`turnkeep config show` lists the limits; the server takes others under [limits] in its configuration file"
             }
+            "NOT_FOUND" if self.of_a_person => return None,
             "NOT_FOUND" if self.message.contains("no world") => {
                 "`turnkeep world list` lists the worlds; `turnkeep world new` makes one"
             }
@@ -269,7 +327,7 @@ impl Refused {
                 "`turnkeep world write` and `turnkeep invoke` write to a world"
             }
             "FORBIDDEN" | "OPERATOR_FORBIDDEN" | "VIEW_FORBIDDEN" => {
-                "a person's token opens what is that person's: the owner's token is in the data directory"
+                "a person's token opens what is that person's, and nothing else"
             }
             "REQUEST_ID_REUSED" => "a key stands for one request: take a new one for another",
             "IN_PROGRESS" => "the same request still runs: ask again in a moment",

@@ -157,6 +157,10 @@ pub(crate) async fn lock(dir: &DataDir) -> Result<DataDirLock> {
             continue;
         }
         let hint = match server {
+            Some(note) if note.passing => {
+                "an agent's `turnkeep mcp` serves it meanwhile: close that agent, start this, then the agents find it"
+                    .to_owned()
+            }
             Some(note) => {
                 format!("its server listens on {}: other commands reach it by themselves", note.http)
             }
@@ -169,7 +173,8 @@ pub(crate) async fn lock(dir: &DataDir) -> Result<DataDirLock> {
     }
 }
 
-fn open(config: &Config, dir: &DataDir) -> Result<Store> {
+/// Opens the store in a directory that this process has for itself.
+pub(crate) fn open(config: &Config, dir: &DataDir) -> Result<Store> {
     dir.refuse_unfinished()?;
     dir.refuse_unreadable()?;
     let storage = FileStorage::new(dir.path());

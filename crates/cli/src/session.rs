@@ -38,12 +38,15 @@ pub(crate) struct Session {
     /// Where the binary protocol is, if that is known without asking.
     binary: Option<String>,
     local: Option<Local>,
+    /// Whether the server is there for longer than this command or an agent.
+    stays: bool,
 }
 
 impl Session {
     /// Finds the store, or opens it.
     pub(crate) async fn open(config: &Config, need: Need) -> Result<Self> {
         let dir = DataDir::new(&config.data.value);
+        let given = given_token(config)?;
         if let Some(address) = &config.server.value {
             return Self::named(config, &dir, address);
         }
@@ -59,9 +62,14 @@ impl Session {
             Err(error) => return Self::running(config, &dir).await?.ok_or(error),
         };
         // A token that was given counts here as it does with a server that runs.
-        let token = config.token.value.clone().unwrap_or_else(|| local.token().to_owned());
+        let token = given.unwrap_or_else(|| local.token().to_owned());
         let target = Target::parse(&local.http_addr().to_string(), Some(token), None)?;
-        Ok(Self { http: Http::new(target), binary: Some(local.tcp_addr().to_string()), local: Some(local) })
+        Ok(Self {
+            http: Http::new(target),
+            binary: Some(local.tcp_addr().to_string()),
+            local: Some(local),
+            stays: false,
+        })
     }
 
     /// Finds the store's server, for a command that would keep the directory from everybody else.
@@ -82,28 +90,27 @@ impl Session {
 
     /// The server that the person named.
     fn named(config: &Config, dir: &DataDir, address: &str) -> Result<Self> {
-        let token = match &config.token.value {
-            Some(token) => Some(token.clone()),
-            None => dir.token()?,
-        };
+        let token = token(config, dir)?;
         let target = Target::parse(address, token, config.tls_ca.value.clone())?;
-        Ok(Self { http: Http::new(target), binary: None, local: None })
+        Ok(Self { http: Http::new(target), binary: None, local: None, stays: true })
     }
 
     /// The server that runs on the data directory, if one does.
     async fn running(config: &Config, dir: &DataDir) -> Result<Option<Self>> {
         let Some(note) = server_on(dir).await else { return Ok(None) };
-        let token = match &config.token.value {
-            Some(token) => Some(token.clone()),
-            None => dir.token()?,
-        };
+        let token = token(config, dir)?;
         let target = note_target(&note, token, config.tls_ca.value.clone())?;
-        Ok(Some(Self { http: Http::new(target), binary: Some(note.tcp), local: None }))
+        Ok(Some(Self { http: Http::new(target), binary: Some(note.tcp), local: None, stays: !note.passing }))
     }
 
     /// Whether the server is the command's own and ends with it.
     pub(crate) fn is_own(&self) -> bool {
         self.local.is_some()
+    }
+
+    /// Whether others will find the server where it is now.
+    pub(crate) fn stays(&self) -> bool {
+        self.stays
     }
 
     /// Where the command's own server listens: HTTP, then the binary protocol.
@@ -145,6 +152,21 @@ impl Session {
             local.stop().await;
         }
     }
+}
+
+/// The token that was given, else the owner's, which is in the directory.
+fn token(config: &Config, dir: &DataDir) -> Result<Option<String>> {
+    given_token(config)?.map_or_else(|| dir.token(), |given| Ok(Some(given)))
+}
+
+/// The token that was given. An empty one is a secret that was lost: the owner's does not take its place.
+fn given_token(config: &Config) -> Result<Option<String>> {
+    let given = config.token.value.clone();
+    if given.as_ref().is_none_or(|token| !token.trim().is_empty()) {
+        return Ok(given);
+    }
+    let failure = Failure::usage(format!("the token is empty ({})", config.token.source));
+    Err(failure.hint("give the token's text; whoever gave you the token can mint another").into())
 }
 
 /// Where the noted server is, with the certificate that it shows as the one to trust.

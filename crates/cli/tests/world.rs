@@ -24,6 +24,12 @@ impl Sandbox {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// A token of somebody in the team.
+    fn token_of(&self, person: &str) -> String {
+        let token = self.json(&["world", "token", "team", person, "--write", "--json"], "");
+        token["token"].as_str().unwrap().to_owned()
+    }
+
     fn with_team(self) -> Self {
         self.ok(&["world", "new", "team", "--profile", "WORKSPACE", "--person", "ANN", "--person", "BOB"]);
         self.ok(&words("invoke team", "Ship the refund fix today."));
@@ -78,7 +84,7 @@ fn a_world_from_its_making_to_who_knew_what() {
         as it was written
             I take the rounding test.
         $ world person team add CARL --human
-        added CARL to team
+        team has CARL, a human
         $ world verify team
         sound: 3 entries in 3 bundles, 3 answers made again
         $ world write team --as CARL --to DAVE hello
@@ -202,6 +208,12 @@ impl Agent {
         answer["result"]["structuredContent"].clone()
     }
 
+    /// Ends without a word.
+    fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     /// Hangs up, and waits until it has ended well.
     fn end(mut self) {
         drop(self.stdin.take());
@@ -235,6 +247,75 @@ fn p22_one_pasted_line_connects_an_agent_that_reads_searches_and_writes_as_its_p
 }
 
 #[test]
+fn agents_outlive_the_one_whose_directory_they_shared() {
+    let sandbox = Sandbox::new().with_team();
+    let (ann, bob) = (sandbox.token_of("ANN"), sandbox.token_of("BOB"));
+    let write = |agent: &mut Agent, text: &str| agent.call("ledger_write", &json!({ "text": text }));
+    let ends: [(&str, fn(Agent)); 2] = [("closed", Agent::end), ("killed", Agent::kill)];
+    for (how, end) in ends {
+        let first = Agent::start(&sandbox, &ann);
+        let mut second = Agent::start(&sandbox, &bob);
+        let mut third = Agent::start(&sandbox, &ann);
+        write(&mut second, &format!("Before the first was {how}."));
+        end(first);
+        write(&mut second, &format!("After the first was {how}."));
+        write(&mut third, &format!("The third too, when it was {how}."));
+        let said = sandbox.ok(&["stream", "team"]);
+        for text in [format!("After the first was {how}."), format!("The third too, when it was {how}.")] {
+            assert_eq!(said.matches(&text).count(), 1, "{said}");
+        }
+        end(second);
+        let server = sandbox.up(&[]);
+        write(&mut third, &format!("By the server, when they were {how}."));
+        server.kill();
+        write(&mut third, &format!("By itself, when they were {how}."));
+        third.end();
+    }
+}
+
+#[test]
+fn an_agent_s_own_server_is_not_what_a_pasted_line_names() {
+    let sandbox = Sandbox::new().with_team();
+    let agent = Agent::start(&sandbox, &sandbox.token_of("ANN"));
+    let output = sandbox.output(&["world", "token", "team", "BOB", "--mcp", "claude"], b"");
+    let line = String::from_utf8(output.stdout).unwrap();
+    assert!(line.contains("TURNKEEP_DATA=") && !line.contains("http"), "{line}");
+    let note = String::from_utf8(output.stderr).unwrap();
+    assert!(note.contains("`turnkeep up`"), "{note}");
+    let up = sandbox.output(&["up"], b"");
+    let said = String::from_utf8(up.stderr).unwrap();
+    assert!(!up.status.success() && said.contains("close that agent"), "{said}");
+    agent.end();
+}
+
+#[test]
+fn a_refusal_does_not_tell_an_agent_where_more_rights_are() {
+    let sandbox = Sandbox::new().with_team();
+    let token = sandbox.token_of("ANN");
+    let revoked = format!("{}0", &token[..token.len() - 1]);
+    let server = sandbox.up(&[]);
+    for (token, args, expect) in [
+        (&token, &["world", "list"][..], "opens what is that person's, and nothing else"),
+        (&token, &["world", "knew", "team", "BOB"], "opens what is that person's, and nothing else"),
+        (&token, &["stream", "team", "--as", "BOB"], "opens what is that person's, and nothing else"),
+        (&token, &["stream", "other"], "there is no world `other`"),
+        (&token, &["ctx", "list"], "opens what is that person's, and nothing else"),
+        (&revoked, &["stream", "team"], "whoever gave it to you can mint another"),
+    ] {
+        let output = sandbox.output(&[&["--token", token], args].concat(), b"");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && said.contains(expect), "{args:?}: {said}");
+        for word in ["data directory", "--data", "token is in", "world list"] {
+            assert!(!said.contains(word), "{args:?}: {said}");
+        }
+    }
+    let doctor = sandbox.output(&["--token", &token, "doctor"], b"");
+    let said = String::from_utf8(doctor.stdout).unwrap();
+    assert!(said.contains("the token is a person's") && !said.contains("start it again"), "{said}");
+    server.terminate();
+}
+
+#[test]
 fn a_token_that_is_none_opens_nothing() {
     let sandbox = Sandbox::new().with_team();
     let mut child = sandbox.command(&["mcp"]);
@@ -244,6 +325,31 @@ fn a_token_that_is_none_opens_nothing() {
     let output = child.wait_with_output().unwrap();
     assert!(!output.status.success() && output.stdout.is_empty());
     assert!(String::from_utf8_lossy(&output.stderr).contains("the token is wrong"));
+}
+
+#[test]
+fn an_empty_token_is_refused_and_does_not_become_the_owner_s() {
+    let sandbox = Sandbox::new().with_team();
+    let refused = |args: &[&str], environment: &[(&str, &str)]| {
+        let output = sandbox.command(args).envs(environment.iter().copied()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{args:?} {environment:?}: {said}");
+        assert!(output.stdout.is_empty() && said.contains("the token is empty"), "{args:?}: {said}");
+    };
+    let every = |server: &[(&'static str, &str)]| {
+        for args in [&["mcp"][..], &["stream", "team"], &["world", "list"], &["ctx", "list"]] {
+            for token in ["", " "] {
+                refused(args, &[server, &[("TURNKEEP_TOKEN", token)]].concat());
+            }
+            refused(&[&["--token", ""], args].concat(), server);
+        }
+    };
+    every(&[]);
+    let server = sandbox.up(&[]);
+    every(&[]);
+    every(&[("TURNKEEP_SERVER", server.http())]);
+    refused(&["stream", "team", "--follow"], &[("TURNKEEP_TOKEN", "")]);
+    server.terminate();
 }
 
 #[test]
@@ -312,6 +418,18 @@ fn a_stop_ends_a_writer_that_hangs_and_the_words_are_answered() {
 }
 
 #[test]
+fn an_invocation_says_that_the_writer_failed() {
+    let sandbox = Sandbox::new();
+    sandbox.ok(&["world", "new", "play", "--writer", "cmd: ./no-such-writer"]);
+    for args in [&["invoke", "play", "Hello?"][..], &["invoke", "play", "Hello?", "--json"]] {
+        let output = sandbox.output(args, b"");
+        assert!(output.status.success() && !output.stdout.is_empty());
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("there is no such program") && said.contains("world audit play"), "{said}");
+    }
+}
+
+#[test]
 fn a_person_s_token_searches_in_its_own_name() {
     let sandbox = Sandbox::new().with_team();
     for (person, expect) in [("ANN", "nothing found\n"), ("BOB", "The blocker is the migration.")] {
@@ -319,6 +437,91 @@ fn a_person_s_token_searches_in_its_own_name() {
         let found = sandbox.ok(&["--token", token["token"].as_str().unwrap(), "search", "team", "blocker"]);
         assert!(found.contains(expect), "{person}: {found}");
     }
+}
+
+#[test]
+fn a_person_s_token_shows_what_that_person_knew_and_writes_in_its_name() {
+    let sandbox = Sandbox::new().with_team();
+    let token = sandbox.token_of("ANN");
+    let as_ann = |args: &[&str]| sandbox.output(&[&["--token", &token], args].concat(), b"");
+    let wrote = as_ann(&["world", "write", "team", "In my own name."]);
+    assert!(wrote.status.success(), "{}", String::from_utf8_lossy(&wrote.stderr));
+    let knew = String::from_utf8(as_ann(&["world", "knew", "team", "ANN"]).stdout).unwrap();
+    assert!(
+        knew.starts_with("ANN could see 3 entries") && knew.contains("ANN\n    In my own name."),
+        "{knew}"
+    );
+    for args in [&["world", "knew", "team", "BOB"][..], &["world", "knew", "team", "ANN", "--vs", "BOB"]] {
+        assert!(!as_ann(args).status.success(), "{args:?}");
+    }
+    let nobody = sandbox.output(&["world", "write", "team", "In whose name?"], b"");
+    let said = String::from_utf8(nobody.stderr).unwrap();
+    assert_eq!(nobody.status.code(), Some(2), "{said}");
+    assert!(said.contains("name a person with --as"), "{said}");
+}
+
+#[test]
+fn nothing_is_cut_or_left_out_without_a_word() {
+    let sandbox = Sandbox::new().with_team();
+    for (args, expect) in [
+        (&["world", "knew", "team", "ANN", "-n", "1"][..], "only the newest are shown: -n 2 shows more"),
+        (&["world", "knew", "team", "ANN", "--vs", "BOB"], "BOB could see, and ANN could not:"),
+        (&["world", "verify", "team", "--leaks"], "no long run of words"),
+        (
+            &["world", "fork", "team", "early", "--at", "2001-01-01T00:00:00Z"],
+            "nothing that the operator may see",
+        ),
+        (&["world", "new", "story"], "made story"),
+        (
+            &["invoke", "story", "", "--time", "2096-11-16T09:00:00Z"],
+            "nothing new; the world's time is 2096-11-16",
+        ),
+        (&["world", "person", "team", "add", "ANN", "--human"], "team has ANN, a human"),
+        (&["world", "person", "team", "add", "ANN", "--label", "Ann"], "team has ANN, a human"),
+        (&["world", "person", "team", "add", "ANN", "--not-human"], "team has ANN\n"),
+    ] {
+        let output = sandbox.output(args, b"");
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8(said).unwrap();
+        assert!(output.status.success() && said.contains(expect), "{args:?}: {said}");
+    }
+    assert!(!sandbox.ok(&["world", "knew", "team", "ANN", "-n", "2"]).contains("only the newest"));
+}
+
+#[test]
+fn a_fault_names_the_option_and_is_a_sentence() {
+    let sandbox = Sandbox::new().with_team();
+    for (args, expect) in [
+        (&["world", "new", "team"][..], "world_id is the name of a world that there is already"),
+        (&["world", "new", "_x"], "the first of them a letter or a digit"),
+        (&["invoke", "team", "x", "--time", "2001-01-01T00:00:00Z"], "--time is before the world's time, "),
+        (&["invoke", "team", "x", "--time", "tomorrow"], "--time must be a time such as"),
+        (&["invoke", "team", "x", "--time", "9999-12-31T00:00:00Z"], "before 9999-12-30T22:00:00Z"),
+        (&["invoke", "team", "x", "--timezone", "Nowhere"], "--timezone is not a time zone"),
+        (&["search", "team", "x", "--from", "never"], "--from must be a time such as"),
+        (&["search", "team", "x", "-n", "0"], "error: -n must be"),
+    ] {
+        let output = sandbox.output(args, b"");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && said.contains(expect), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn a_repair_says_which_worlds_stay_closed() {
+    let sandbox = Sandbox::new().with_team();
+    sandbox.ok(&["world", "new", "other"]);
+    let segment = sandbox.data().join("log/0000000001.seg");
+    let mut bytes = std::fs::read(&segment).unwrap();
+    let at = bytes.windows(13).position(|text| text == b"rounding test").unwrap();
+    bytes[at] ^= 1;
+    std::fs::write(&segment, bytes).unwrap();
+    let said = sandbox.ok(&["repair", "repaired"]);
+    assert!(said.contains("The world team stays closed") && !said.contains("world other"), "{said}");
+    let log = said.split('`').find_map(|command| command.strip_prefix("turnkeep ")).unwrap();
+    let args: Vec<&str> = log.split(' ').chain(["--data", "repaired"]).collect();
+    assert!(sandbox.ok(&args).contains("turnkeep.ledger."), "{log}");
+    assert!(!sandbox.output(&["stream", "team", "--data", "repaired"], b"").status.success());
 }
 
 #[test]

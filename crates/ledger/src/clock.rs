@@ -38,7 +38,7 @@ pub fn commit_time(
     match &declared.time {
         Some(time) if *time < clock.time => {
             let message =
-                format!("the world's time is {} already, and time never goes back", clock.time.as_str());
+                format!("is before the world's time, {}: time never goes back", clock.time.as_str());
             Err(Fault::new(Code::TimeRegression, "declared_overrides.time.declared_world_time", message))
         }
         Some(time) => Ok(time.clone()),

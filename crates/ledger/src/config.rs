@@ -119,6 +119,9 @@ pub struct Config {
     pub start: WorldTime,
 }
 
+/// What a name must be.
+pub const NAME_RULE: &str =
+    "must be 1 to 64 letters, digits, `_`, `.` or `-`, the first of them a letter or a digit";
 const LABEL_BYTES_MAX: usize = 256;
 const ALIASES_MAX: usize = 32;
 const COMMAND_BYTES_MAX: usize = 4096;
@@ -146,14 +149,20 @@ impl Person {
 
     /// A person as a request describes one.
     pub fn from_json(node: &Node<'_>) -> Result<Self, Fault> {
-        only(node, Self::FIELDS)?;
+        Self::met(Self::id_in(node)?).changed(node)
+    }
+
+    /// Whom a request describes.
+    pub fn id_in(node: &Node<'_>) -> Result<Name, Fault> {
         let given = node.field("person_id")?;
-        let id = Name::new(given.text()?).filter(Name::may_be_a_person).ok_or_else(|| {
-            given.fault(
-                "must be 1 to 64 letters, digits, `_`, `.` or `-`, no reserved word, and not end in _VIEW",
-            )
-        })?;
-        let mut person = Self::met(id);
+        let id = Name::new(given.text()?).filter(Name::may_be_a_person);
+        id.ok_or_else(|| given.fault(format!("{NAME_RULE}, no reserved word, and not end in _VIEW")))
+    }
+
+    /// This person with what a request says anew; what it does not say stays.
+    pub fn changed(&self, node: &Node<'_>) -> Result<Self, Fault> {
+        only(node, Self::FIELDS)?;
+        let mut person = self.clone();
         if let Some(node) = node.optional("display_label")? {
             person.label = label(&node)?;
         }
@@ -241,8 +250,7 @@ impl Config {
     pub fn from_json(node: &Node<'_>, now: WorldTime) -> Result<(Self, Vec<Person>), Fault> {
         only(node, Self::FIELDS)?;
         let given = node.field("world_id")?;
-        let world = Name::new(given.text()?)
-            .ok_or_else(|| given.fault("must be 1 to 64 letters, digits, `_`, `.` or `-`"))?;
+        let world = Name::new(given.text()?).ok_or_else(|| given.fault(NAME_RULE))?;
         let profile = node.optional("profile")?.map(|node| word(&node, PROFILES)).transpose()?;
         let mut config = Self::new(world, profile.unwrap_or(Profile::Narrative), now);
         if let Some(node) = node.optional("clock")? {
@@ -273,11 +281,15 @@ impl Config {
         Ok(Self { timezone, operator_label: label.ok_or_else(missing)?, ..config })
     }
 
-    /// Takes over what a request changes; all or nothing.
+    /// Takes over what a request changes; all or nothing. Null stands for what is not said, but for the writer's
+    /// persons, where it is all of them.
     pub fn changed(&self, node: &Node<'_>) -> Result<Self, Fault> {
         only(node, Self::CHANGEABLE)?;
         let mut changed = self.clone();
         changed.change(node)?;
+        if node.fields()?.get("writer_persons").is_some_and(Value::is_null) {
+            changed.writer_persons = None;
+        }
         Ok(changed)
     }
 

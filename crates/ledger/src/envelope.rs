@@ -75,6 +75,18 @@ pub struct Envelope {
     pub client_timestamp: Option<String>,
 }
 
+/// Where an envelope, be it valid or not, does what only the operator may; none if it does not.
+pub fn speaks_at(value: &Value) -> Option<&'static str> {
+    let declared = ["time/declared_world_time", "time/timezone", "pause_time"];
+    let said =
+        |name: &&str| value.pointer(&format!("/declared_overrides/{name}")).is_some_and(|v| !v.is_null());
+    if declared.iter().any(said) {
+        return Some("declared_overrides");
+    }
+    let words = value.pointer("/operator/input_text").and_then(Value::as_str);
+    words.filter(|words| !words.is_empty()).map(|_| "operator.input_text")
+}
+
 /// What is declared about time.
 #[derive(Default)]
 struct Overrides {

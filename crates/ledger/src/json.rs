@@ -25,10 +25,10 @@ pub fn parse(bytes: &[u8]) -> Result<Value, Fault> {
     }
     let invalid = |fault: JsonFault| Fault::new(Code::JsonInvalid, "", fault.to_string());
     let value = parse_json(bytes, NESTING_MAX).map_err(invalid)?;
-    if holds_nul(&value) {
-        return Err(Fault::new(Code::TextInvalid, "", "a text holds the character NUL"));
+    match Node::root(&value, Code::TextInvalid).nul() {
+        Some(path) => Err(Fault::new(Code::TextInvalid, path, "holds the character NUL")),
+        None => Ok(value),
     }
-    Ok(value)
 }
 
 /// How many values a document holds at most: one, and one more for each comma and each bracket that opens.
@@ -44,15 +44,6 @@ fn values_at_most(bytes: &[u8]) -> usize {
         }
     }
     values
-}
-
-fn holds_nul(value: &Value) -> bool {
-    match value {
-        Value::String(text) => text.contains('\0'),
-        Value::Array(items) => items.iter().any(holds_nul),
-        Value::Object(fields) => fields.iter().any(|(key, value)| key.contains('\0') || holds_nul(value)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
-    }
 }
 
 /// A value and where it stands.
@@ -75,6 +66,22 @@ impl<'a> Node<'a> {
     /// A complaint about this value.
     pub fn fault(&self, message: impl Into<std::borrow::Cow<'static, str>>) -> Fault {
         Fault::new(self.code, self.path.clone(), message)
+    }
+
+    /// Where the character NUL is, if it is anywhere; a key that has it is told by where it stands.
+    fn nul(&self) -> Option<String> {
+        match self.value {
+            Value::String(text) => text.contains('\0').then(|| self.path.clone()),
+            Value::Array(_) => self.items().ok()?.iter().find_map(Node::nul),
+            Value::Object(fields) => {
+                let of_field = |(key, value): (&String, &Value)| {
+                    Node { value, path: self.at(key), code: self.code }.nul()
+                };
+                let in_key = fields.keys().any(|key| key.contains('\0')).then(|| self.path.clone());
+                in_key.or_else(|| fields.iter().find_map(of_field))
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => None,
+        }
     }
 
     fn at(&self, key: &str) -> String {
@@ -116,9 +123,10 @@ impl<'a> Node<'a> {
         self.value.as_bool().ok_or_else(|| self.fault("must be true or false"))
     }
 
-    /// A whole number from 0 on.
+    /// A whole number from 0 on, however it is written: 10.0 and 1e1 are 10.
     pub fn count(&self) -> Result<u64, Fault> {
-        self.value.as_u64().ok_or_else(|| self.fault("must be a whole number"))
+        let count = self.value.as_u64().or_else(|| self.value.as_f64().and_then(whole));
+        count.ok_or_else(|| self.fault("must be a whole number"))
     }
 
     /// The first field that is none of these.
@@ -126,6 +134,15 @@ impl<'a> Node<'a> {
         let unknown = self.fields()?.keys().find(|key| !known.contains(&key.as_str()));
         Ok(unknown.map(|key| self.at(key)))
     }
+}
+
+/// The number, if it is one from 0 on without a fraction, and not so large that its neighbours are the same.
+fn whole(number: f64) -> Option<u64> {
+    const EXACT_BELOW: f64 = 9_007_199_254_740_992.0;
+    if number.fract() != 0.0 || !(0.0..EXACT_BELOW).contains(&number) {
+        return None;
+    }
+    format!("{:.0}", number.abs()).parse().ok()
 }
 
 /// The BLAKE3 of the canonical form.
@@ -157,6 +174,39 @@ mod tests {
         assert!(parse(&one_text).is_ok());
         let deep = [b"[".repeat(2000), b"]".repeat(2000)].concat();
         assert_eq!(parse(&deep).unwrap_err().code, Code::JsonInvalid);
+    }
+
+    #[test]
+    fn a_number_without_a_fraction_is_whole_however_it_is_written() {
+        for (text, expect) in [
+            ("10", Some(10)),
+            ("10.0", Some(10)),
+            ("1e1", Some(10)),
+            ("0.0", Some(0)),
+            ("-0.0", Some(0)),
+            ("18446744073709551615", Some(u64::MAX)),
+            ("10.5", None),
+            ("-1", None),
+            ("-1.0", None),
+            ("1e300", None),
+            ("9007199254740992.0", None),
+            ("\"10\"", None),
+        ] {
+            let value = parse(text.as_bytes()).unwrap();
+            assert_eq!(Node::root(&value, Code::Shape).count().ok(), expect, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_nul_is_told_with_its_place() {
+        for (bytes, path) in [
+            (&br#"{"a":[{"b":"x"},{"b":"\u0000"}]}"#[..], "a[1].b"),
+            (br#"{"a":{"\u0000":1}}"#, "a"),
+            (br#""\u0000""#, ""),
+        ] {
+            let fault = parse(bytes).unwrap_err();
+            assert_eq!((fault.code, fault.path.as_str()), (Code::TextInvalid, path));
+        }
     }
 
     #[test]

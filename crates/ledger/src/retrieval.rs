@@ -75,7 +75,7 @@ pub fn search(view: &View<'_>, request: &ToolRequest, window: &TimeWindow) -> Va
 }
 
 /// The entries of these ids and bundles, in ledger order, each once. Who named more than the limit lets through
-/// is told how many there are.
+/// is told how many there are; so is who gets only the beginning of an entry.
 pub fn get(view: &View<'_>, request: &ToolRequest, window: &TimeWindow) -> Value {
     let ids = request.query_text.split([' ', ',', '\n', '\r', '\t']).filter(|id| !id.is_empty());
     let mut numbers: Vec<u32> = ids.flat_map(|id| numbers_of(view, id)).collect();
@@ -92,7 +92,14 @@ pub fn get(view: &View<'_>, request: &ToolRequest, window: &TimeWindow) -> Value
     let results: Vec<_> = shown.map(|entry| result(entry, excerpts.range(&entry.text))).collect();
     let more = (results.len() < found.len())
         .then(|| format!("the first {} of {}: a larger limit shows more", results.len(), found.len()));
-    pack(request, &results, more.as_deref())
+    let cut = found.iter().take(results.len()).filter_map(|entry| {
+        let shown = excerpts.range(&entry.text).len();
+        let whole = entry.text.len();
+        (shown < whole)
+            .then(|| format!("{} is cut: {shown} of {whole} bytes; the stream has it whole", entry.id))
+    });
+    let notes: Vec<String> = more.into_iter().chain(cut).collect();
+    pack(request, &results, (!notes.is_empty()).then(|| notes.join("; ")).as_deref())
 }
 
 /// The visible entries that an id means; none for an id that means nothing to the view.

@@ -87,7 +87,7 @@ impl WorldTime {
 
 /// The complaint about a text that is no time.
 pub(crate) fn no_time(path: impl Into<String>) -> Fault {
-    let message = "must be a time such as 2026-11-15T09:00:00Z or, local, 2026-11-15T09:00:00";
+    let message = "must be a time such as 2026-11-15T09:00:00Z or, local, 2026-11-15T09:00:00, before 9999-12-30T22:00:00Z";
     Fault::new(Code::TimeFormat, path, message)
 }
 

@@ -555,7 +555,7 @@ export interface paths {
         /** Lists the people of a world. */
         get: operations["persons_list"];
         put?: never;
-        /** Adds a person, or describes one anew. */
+        /** Adds a person, or describes one anew: what is not said of somebody who is there stays as it is. */
         post: operations["persons_add"];
         delete?: never;
         options?: never;
@@ -791,6 +791,11 @@ export interface components {
             /** @description Where the next page begins; null at the end. */
             next_cursor?: string | null;
         };
+        /** @description A stream as the audit reads it. */
+        AuditStream: {
+            /** @description The page. */
+            stream: components["schemas"]["EveryEntry"];
+        };
         /** @description Who wrote an entry. */
         Author: {
             /** @description OPERATOR, PERSON, WORLD or SYSTEM. */
@@ -1014,6 +1019,15 @@ export interface components {
         ErrorReply: {
             /** @description The error. */
             error: components["schemas"]["ErrorBody"];
+        };
+        /** @description A page of all entries. */
+        EveryEntry: {
+            /** @description Pass it as `cursor` to go on: a number, and not a reader's cursor; null where nothing was written. */
+            cursor_after?: string | null;
+            /** @description The cursor that was asked with. */
+            cursor_before?: string | null;
+            /** @description The entries as they were committed, whoever may see them. */
+            entries: components["schemas"]["WriteEntry"][];
         };
         /** @description Where an excerpt is from. */
         Excerpt: {
@@ -1464,6 +1478,8 @@ export interface components {
             /** @description In order. */
             entries: components["schemas"]["StreamEntry"][];
         };
+        /** @description A page of what a reader sees or, with `audit`, of everything. */
+        StreamAnswer: components["schemas"]["ProjectionOutput"] | components["schemas"]["AuditStream"];
         /** @description An entry as a stream shows it. */
         StreamEntry: {
             /** @description Null for USER and VOICE. */
@@ -1940,6 +1956,8 @@ export interface operations {
                     "Idempotency-Replayed"?: string;
                     /** @description `true` when a NO_OP brought words or times */
                     "Input-Ignored"?: string;
+                    /** @description Why the attached writer failed, when it did */
+                    "Writer-Failed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3281,6 +3299,8 @@ export interface operations {
                     "Idempotency-Replayed"?: string;
                     /** @description `true` when a NO_OP brought words or times */
                     "Input-Ignored"?: string;
+                    /** @description Why the attached writer failed, when it did */
+                    "Writer-Failed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3540,7 +3560,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ProjectionOutput"];
+                    "application/json": components["schemas"]["StreamAnswer"];
                 };
             };
             /** @description An error */

@@ -10,7 +10,7 @@ use turnkeep_types::{BlobHash, TypeRef};
 
 use super::App;
 use crate::failure::Failure;
-use crate::http::{Call, Http};
+use crate::http::{Call, Http, Written};
 use crate::names::{BlobName, ContextName, HeadName, TurnName};
 use crate::output::Style;
 use crate::render::turn::text_of;
@@ -68,7 +68,7 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     let mut session = Session::open(&app.config()?, Need::Write).await?;
     let done = append(&mut session.http, args.context, &body).await;
     session.close().await;
-    let (ack, replayed) = done?;
+    let Written { answer: ack, replayed, .. } = done?;
     if app.out.is_json() {
         return app.out.json(&ack);
     }
@@ -78,7 +78,7 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     app.out.line(format!("{done} {turn} to ctx:{}, depth {depth}", args.context.0))
 }
 
-async fn append(http: &mut Http, context: ContextName, body: &Value) -> Result<(Value, bool)> {
+async fn append(http: &mut Http, context: ContextName, body: &Value) -> Result<Written> {
     http.write(Call::post(format!("/v1/contexts/{}/turns", context.0), body)).await
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::App;
 use crate::failure::Failure;
-use crate::http::{Call, Http};
+use crate::http::{Call, Http, Written};
 use crate::names::{ContextName, TurnName, parse_label};
 use crate::output::Style;
 use crate::render::printable;
@@ -109,7 +109,7 @@ async fn create(http: &mut Http, base: Option<TurnName>, with: &WithArgs, app: &
     if let Some(key) = &with.key {
         body["idempotency_key"] = key.as_str().into();
     }
-    let (context, replayed) = http.write(Call::post("/v1/contexts", &body)).await?;
+    let Written { answer: context, replayed, .. } = http.write(Call::post("/v1/contexts", &body)).await?;
     if app.out.is_json() {
         return app.out.json(&context);
     }

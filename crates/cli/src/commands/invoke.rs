@@ -4,8 +4,10 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::App;
-use crate::http::Call;
+use crate::http::{Call, Written};
 use crate::ledger::{entries, envelope, fresh_id, path, print_entry};
+use crate::render::printable;
+use crate::render::turn::date_text;
 use crate::session::{Need, Session};
 
 /// Speak as the operator in a world, and see what came of it
@@ -44,14 +46,27 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     let mut session = Session::open(&app.config()?, Need::Write).await?;
     let done = session.http.write(Call::post(path(&args.world, "/invocations"), &body)).await;
     session.close().await;
-    let (projection, replayed) = done?;
+    let Written { answer: projection, replayed, writer_failed } = done?;
+    if let Some(why) = writer_failed {
+        eprintln!(
+            "note: the world's writer failed and added nothing: {}; `turnkeep world audit {}` tells more",
+            printable(&why),
+            printable(&args.world)
+        );
+    }
     if app.out.is_json() {
         return app.out.json(&projection);
     }
     if replayed {
         app.out.line("already done; this is what was answered then:")?;
     }
-    entries(&projection, "/stream/entries").iter().try_for_each(|entry| print_entry(entry, &mut app.out))
+    let shown = entries(&projection, "/stream/entries");
+    if shown.is_empty() {
+        let time = projection.pointer("/pocket/clock/world_time").and_then(Value::as_str);
+        let time = time.map(|time| format!("; the world's time is {}", date_text(time)));
+        return app.out.line(format!("nothing new{}", time.unwrap_or_default()));
+    }
+    shown.iter().try_for_each(|entry| print_entry(entry, &mut app.out))
 }
 
 fn body(args: &Args, request: &str) -> Value {

@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use turnkeep_journal::{FileStorage, Storage};
+use turnkeep_ledger::ids::Name;
+use turnkeep_ledger::log::{Place, find_worlds};
 use turnkeep_store::{Options, salvage};
+use turnkeep_types::ContextId;
 
 use super::{App, verify};
-use crate::config::ServeFlags;
+use crate::config::{Config, ServeFlags};
 use crate::data_dir::DataDir;
 use crate::failure::Failure;
 use crate::fresh_dir::FreshDir;
@@ -32,7 +35,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
-    let from = DataDir::new(&app.config_of_files(&ServeFlags::default())?.data.value);
+    let config = app.config_of_files(&ServeFlags::default())?;
+    let from = DataDir::new(&config.data.value);
     if !from.has_log() {
         return Err(from.missing());
     }
@@ -49,6 +53,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     });
     bar.finish_and_clear();
     let report = report?;
+    let broken = broken_worlds(&config, fresh.dir());
     fresh.keep();
     verify::print(&report, app)?;
     if app.out.is_json() {
@@ -58,7 +63,22 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
         "What is sound is in {}; {} is as it was.",
         args.to.display(),
         from.path().display()
-    ))
+    ))?;
+    broken?.iter().try_for_each(|(world, contexts)| {
+        let [reality, ..] = contexts;
+        app.out.line(format!(
+            "The world {world} stays closed, because a part of it is lost: `turnkeep log {reality}` reads the entries that are left; a backup of the data directory has it whole."
+        ))
+    })
+}
+
+/// The worlds that cannot be opened in the new directory: each is read whole or not at all.
+fn broken_worlds(config: &Config, dir: &DataDir) -> Result<Vec<(Name, [ContextId; 3])>> {
+    let store = local::open(config, dir)?;
+    let is_broken = |contexts: &[ContextId; 3]| Place::new(*contexts).catch_up(&store, |_, _| {}).is_err();
+    let broken = find_worlds(&store).into_iter().filter(|(_, contexts)| is_broken(contexts)).collect();
+    store.close();
+    Ok(broken)
 }
 
 /// The old directory is only read, so the new one cannot be in it.

@@ -45,6 +45,7 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
         http: from_here(local.http_addr()),
         tcp: from_here(local.tcp_addr()),
         tls_cert: config.tls_cert.value.as_deref().map(std::path::absolute).transpose()?,
+        passing: false,
     };
     let broker = broker_beside(&config, args.broker);
     if let Some(broker) = &broker {

@@ -1,7 +1,8 @@
 //! Runs of text that their author could not have seen: a report for a person, never a verdict.
 //!
 //! An agent may have guessed, or have been told outside the ledger. A run counts when it is long, occurs in
-//! an earlier private entry that the author may not see, and in no earlier entry that the author may see.
+//! an earlier private entry that the author may not see, and in no earlier entry that the author may see. The
+//! operator is an author like everyone; the world has seen what is public and what it said itself.
 //!
 //! Runs are compared by a hash that rolls over the characters, a part of all hashes at a time: a larger ledger
 //! takes more time, not more memory. What is listed was compared letter by letter.
@@ -72,6 +73,7 @@ fn find_by(world: &World, at_once: usize) -> Vec<Leak> {
 fn unseen(world: &World, same: &[Run], found: &mut Vec<Found>) {
     // One place per audience is enough to know who has seen the run.
     let mut before: Vec<(ClassId, u32)> = Vec::new();
+    let mut said_by_world = false;
     for runs in same.chunk_by(|one, other| one.entry == other.entry) {
         let Some((number, entry, class)) = runs
             .first()
@@ -79,20 +81,30 @@ fn unseen(world: &World, same: &[Run], found: &mut Vec<Found>) {
         else {
             continue;
         };
-        let author = Viewer::Reader(entry.author.id.clone());
+        let is_world = entry.author.class == AuthorClass::World;
+        let author = eyes(entry);
         let seen = before.iter().any(|(class, _)| world.classes().can_see(&author, *class));
         if let Some((_, source)) = before.first()
-            && entry.author.class == AuthorClass::Person
-            && !seen
+            && entry.author.class != AuthorClass::System
+            && !(seen || is_world && said_by_world)
         {
             found.extend(runs.iter().map(|run| Found { entry: number, start: run.start, source: *source }));
         }
+        said_by_world |= is_world;
         if world.classes().audience(class) == Some(&Audience::Public) {
             return;
         }
         if !before.iter().any(|(known, _)| *known == class) {
             before.push((class, number));
         }
+    }
+}
+
+/// With whose eyes an entry's author reads.
+fn eyes(entry: &Entry) -> Viewer {
+    match entry.author.class {
+        AuthorClass::Person | AuthorClass::Operator => Viewer::Reader(entry.author.id.clone()),
+        AuthorClass::World | AuthorClass::System => Viewer::Public,
     }
 }
 
@@ -183,19 +195,29 @@ mod tests {
     use crate::ids::{BundleId, Name};
     use crate::time::WorldTime;
 
+    /// Of which class somebody of this name is, and where the words stand.
+    fn voice(author: &str) -> (AuthorClass, Channel) {
+        match author {
+            "GEORGE" => (AuthorClass::Operator, Channel::User),
+            "WORLD" => (AuthorClass::World, Channel::Voice),
+            _ => (AuthorClass::Person, Channel::People),
+        }
+    }
+
     fn world(entries: &[(&str, Option<&[&str]>, &str)]) -> World {
         let (name, time) = (|text: &str| Name::new(text).unwrap(), WorldTime::at(Timestamp(1)));
         let mut world = World::new(Config::new(name("w"), Profile::Narrative, time.clone()));
         for (number, (author, readers, text)) in (1..).zip(entries) {
+            let (class, channel) = voice(author);
             world.apply(Fact::Entry(Entry {
                 id: EntryId(number),
                 bundle: BundleId(number),
                 request: Arc::from("r"),
                 time: time.clone(),
-                author: Author { class: AuthorClass::Person, id: name(author) },
+                author: Author { class, id: name(author) },
                 label: "L".into(),
                 visible_to: readers.map(|readers| readers.iter().map(|reader| name(reader)).collect()),
-                channel: Channel::People,
+                channel,
                 text: (*text).into(),
             }));
         }
@@ -225,6 +247,33 @@ mod tests {
         assert!(one.ends_with(&wanted[0].text) && wanted[0].text.ends_with("stone, says Ann"), "{wanted:?}");
         for at_once in [1, 7, 100] {
             assert_eq!(find_by(&world, at_once), wanted, "{at_once}");
+        }
+    }
+
+    #[test]
+    fn the_world_and_the_operator_leak_like_everyone() {
+        let secret = "the key is under the third stone from the gate";
+        let to: fn(&'static str) -> Option<&'static [&'static str]> = |reader| match reader {
+            "BOB" => Some(&["BOB"]),
+            "GEORGE" => Some(&["GEORGE"]),
+            _ => None,
+        };
+        // Who told it to whom, who said it next to whom, and which entries have words from which.
+        for (first, then, expect) in [
+            (("ANN", to("BOB")), ("WORLD", None), vec![(2, 1)]),
+            (("ANN", to("BOB")), ("GEORGE", None), vec![(2, 1)]),
+            (("ANN", to("BOB")), ("CAT", None), vec![(2, 1)]),
+            (("ANN", to("GEORGE")), ("GEORGE", None), vec![]),
+            (("ANN", to("BOB")), ("BOB", None), vec![]),
+            (("WORLD", to("BOB")), ("WORLD", None), vec![]),
+            (("WORLD", to("BOB")), ("GEORGE", None), vec![(2, 1)]),
+            (("GEORGE", to("BOB")), ("GEORGE", None), vec![]),
+            (("GEORGE", to("BOB")), ("WORLD", to("BOB")), vec![(2, 1)]),
+            (("ANN", None), ("WORLD", None), vec![]),
+        ] {
+            let world = world(&[(first.0, first.1, secret), (then.0, then.1, secret)]);
+            let found: Vec<_> = find(&world).iter().map(|leak| (leak.entry.0, leak.source.0)).collect();
+            assert_eq!(found, expect, "{first:?} {then:?}");
         }
     }
 

@@ -163,10 +163,9 @@ fn preflight() -> Response {
 }
 
 fn allow_origin(headers: &mut HeaderMap, origin: HeaderValue) {
-    let exposed =
-        HeaderValue::from_static("content-range, etag, idempotency-replayed, input-ignored, retry-after");
+    let exposed = "content-range, etag, idempotency-replayed, input-ignored, retry-after, writer-failed";
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(exposed));
     headers.append(VARY, HeaderValue::from_static("Origin"));
 }
 

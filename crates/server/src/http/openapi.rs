@@ -117,7 +117,8 @@ static DOCUMENT: LazyLock<String> = LazyLock::new(|| {
 fn correct(part: &mut Value) {
     match part {
         Value::Object(map) => {
-            if map.get("minimum") == Some(&0.into()) && map.remove("format") == Some("int32".into()) {
+            let is_unsigned = matches!(map.get("minimum").and_then(Value::as_u64), Some(0 | 1));
+            if is_unsigned && map.remove("format") == Some("int32".into()) {
                 map.insert("maximum".to_owned(), u32::MAX.into());
             }
             if let Some(bytes) = map.get_mut(blobs::BYTES) {

@@ -146,8 +146,8 @@ impl Room {
 
     /// An envelope as a request of the operator's.
     fn invoked(&self, who: Principal, body: &Value, load: Load) -> Result<Request, Fault> {
+        check_speaker(&who, body)?;
         let envelope = Envelope::parse(body)?;
-        check_speaker(&who, &envelope)?;
         if who != Principal::Owner {
             let message = "a BEAT by invocation is the operator's: bring your own bundle to …/beats";
             return Err(Fault::new(Code::Forbidden, "mode.kind", message));
@@ -165,12 +165,12 @@ impl Room {
         bundle: Value,
         expected_cursor: Option<String>,
     ) -> Result<Request, Fault> {
-        let fingerprint = envelope::fingerprint(envelope, Some(&bundle));
-        let envelope = Envelope::parse(envelope)?;
-        check_speaker(who, &envelope)?;
+        check_speaker(who, envelope)?;
         if matches!(who, Principal::Person { write: false, .. }) {
             return Err(Fault::new(Code::Forbidden, "", "this token may read, not write"));
         }
+        let fingerprint = envelope::fingerprint(envelope, Some(&bundle));
+        let envelope = Envelope::parse(envelope)?;
         if envelope.kind == Kind::NoOp {
             return Err(Fault::new(Code::EnvelopeInvalid, "envelope.mode.kind", "must be BEAT here"));
         }
@@ -192,8 +192,8 @@ impl Room {
 
     /// Answers an envelope that only reads.
     fn look(&self, who: &Principal, body: &Value) -> Result<Answer, LedgerError> {
+        check_speaker(who, body)?;
         let envelope = Envelope::parse(body)?;
-        check_speaker(who, &envelope)?;
         let cursor = envelope.cursor.as_deref();
         let limit = projection::PAGE_ENTRIES_MAX;
         let page = self.study(|world| {
@@ -201,7 +201,7 @@ impl Room {
             projection::read(&world.view(who.viewer()), &envelope.request_id, cursor, limit)
         })?;
         let body = page.value.to_string().into();
-        Ok(Answer { rejected: false, body, replayed: false, input_ignored: envelope.speaks_as_operator() })
+        Ok(Answer { input_ignored: envelope.speaks_as_operator(), ..Answer::new(body) })
     }
 
     async fn answer(self: &Arc<Self>, request: Request) -> Result<Answer, LedgerError> {
@@ -267,8 +267,9 @@ impl Room {
             let decision = load.look(self, decide).await?;
             match self.commit(&mut pen, decision.facts).await {
                 Ok(()) => {
-                    let (rejected, body) = (decision.rejected, decision.response);
-                    return Ok(Answer { rejected, body, replayed: false, input_ignored: false });
+                    let (rejected, body, writer_failed) =
+                        (decision.rejected, decision.response, asked.failed);
+                    return Ok(Answer { rejected, writer_failed, ..Answer::new(body) });
                 }
                 Err(LedgerError::Refusal(Refusal::HeadMoved { .. })) => {}
                 Err(error) => return Err(error),
@@ -286,7 +287,7 @@ fn answered_before(world: &World, request: &Request) -> Result<Option<Answer>, F
     };
     let body = outcome::replay(world, &earlier, bundle.as_ref())?;
     let rejected = earlier.rejection.is_some() && earlier.door == Door::Beat;
-    Ok(Some(Answer { rejected, body, replayed: true, input_ignored: false }))
+    Ok(Some(Answer { rejected, replayed: true, ..Answer::new(body) }))
 }
 
 /// Why a bundle was or would be rejected, if it was or would be.
@@ -312,7 +313,7 @@ fn checked(request: Request, reason: Option<&str>) -> Answer {
         None => form["rejection"] = json!({ "rejected": false, "reason": null }),
     }
     let body = json!({ "bundle": form }).to_string().into();
-    Answer { rejected: reason.is_some(), body, replayed: false, input_ignored: false }
+    Answer { rejected: reason.is_some(), ..Answer::new(body) }
 }
 
 fn as_beat(request: &Request, now: Timestamp) -> Beat<'_> {
@@ -348,13 +349,12 @@ fn offer<'a>(world: &World, request: &'a Request, attached: &'a End) -> Option<O
     })
 }
 
-/// Only the operator speaks as the operator.
-fn check_speaker(who: &Principal, envelope: &Envelope) -> Result<(), Fault> {
-    if *who == Principal::Owner || !envelope.speaks_as_operator() {
-        return Ok(());
+/// Only the operator speaks as the operator. Who asks comes first, so an envelope need not be valid to be refused.
+fn check_speaker(who: &Principal, envelope: &Value) -> Result<(), Fault> {
+    match envelope::speaks_at(envelope).filter(|_| *who != Principal::Owner) {
+        Some(path) => Err(Fault::new(Code::OperatorForbidden, path, "is the operator's: leave it out")),
+        None => Ok(()),
     }
-    let path = if envelope.declares() { "declared_overrides" } else { "operator.input_text" };
-    Err(Fault::new(Code::OperatorForbidden, path, "is the operator's: leave it out"))
 }
 
 /// Why an earlier proposal was rejected, if it was.
@@ -371,7 +371,7 @@ fn rejection_in(facts: &[Fact]) -> Option<String> {
 }
 
 fn in_progress() -> Fault {
-    Fault::new(Code::InProgress, "request_id", "this very request still runs: ask again")
+    Fault::new(Code::InProgress, "request_id", "is of a request that still runs: ask again")
 }
 
 #[cfg(test)]

@@ -88,7 +88,7 @@ impl Worlds {
 }
 
 fn taken() -> Fault {
-    Fault::new(Code::NameTaken, "world_id", "there is a world of this name")
+    Fault::new(Code::NameTaken, "world_id", "is the name of a world that there is already")
 }
 
 impl Keeper {

@@ -35,4 +35,13 @@ pub(crate) struct Answer {
     pub(crate) replayed: bool,
     /// Whether the request said something that was not listened to.
     pub(crate) input_ignored: bool,
+    /// Why the attached writer failed, if it was asked and did.
+    pub(crate) writer_failed: Option<String>,
+}
+
+impl Answer {
+    /// An answer of which there is nothing more to say.
+    fn new(body: Bytes) -> Self {
+        Self { rejected: false, body, replayed: false, input_ignored: false, writer_failed: None }
+    }
 }

@@ -7,8 +7,9 @@
 //! Beside it, in its process group, a guard waits at a pipe that only this server holds open. When that closes,
 //! because the writer's time is over or because the server is gone, however it went, the guard ends the group.
 
-use std::io::PipeWriter;
-use std::process::Stdio;
+use std::io::{ErrorKind, PipeWriter};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -34,6 +35,8 @@ pub(super) const ACTOR: &str = "writer";
 const WAITING_MAX: usize = 16;
 /// One line from the writer: a bundle of the largest texts, escaped.
 const LINE_BYTES_MAX: u64 = 64 << 20;
+/// How long a writer that has closed a pipe is waited for, to tell how it ended.
+const ENDING: Duration = Duration::from_millis(200);
 /// A question that is recorded whole; none that a tool takes is longer.
 const REQUEST_SHOWN_BYTES_MAX: usize = 64 << 10;
 
@@ -76,6 +79,12 @@ impl Charge {
         }
     }
 
+    /// Whether the world has this writer still; a pause changes nothing.
+    fn is_still(&self, world: &World) -> bool {
+        matches!(&world.config.writer, Writer::Command(line) if *line == self.line)
+            && world.config.writer_persons == self.persons
+    }
+
     /// A writer of one person looks with that person's eyes; one of several with those of the public.
     fn viewer(&self) -> Viewer {
         match self.persons.as_deref() {
@@ -105,13 +114,15 @@ struct Process {
 pub(super) struct Asked<'a> {
     /// How its turn ended.
     pub(super) end: End,
+    /// Why it failed, in words for the operator.
+    pub(super) failed: Option<String>,
     _lease: Option<(SemaphorePermit<'a>, MutexGuard<'a, Option<Process>>)>,
 }
 
 impl Asked<'_> {
     /// Nobody was asked.
     pub(super) fn nobody() -> Self {
-        Self { end: End::Silence, _lease: None }
+        Self { end: End::Silence, failed: None, _lease: None }
     }
 }
 
@@ -130,8 +141,8 @@ enum Failure {
     Start(std::io::Error),
     #[error("it cannot be written to or read from: {0}")]
     Io(#[from] std::io::Error),
-    #[error("it ended")]
-    Ended,
+    #[error("{}", ended(*.0))]
+    Ended(Option<ExitStatus>),
     #[error("a line is longer than {LINE_BYTES_MAX} bytes")]
     Flood,
     #[error("it did not finish within {0} s")]
@@ -154,6 +165,36 @@ impl Failure {
     fn ends_the_process(&self) -> bool {
         !matches!(self, Self::LoopLimit)
     }
+
+    /// What the operator is told at once. What the writer said, and may have from somebody's private entries, is
+    /// for the audit alone.
+    fn told(&self) -> String {
+        let told = match self {
+            Self::Garbage(_) => "it printed a line that is no tool request, proposal or no_write".to_owned(),
+            Self::Tool(_) => "its question could not be answered".to_owned(),
+            Self::Start(_)
+            | Self::Io(_)
+            | Self::Ended(_)
+            | Self::Flood
+            | Self::TimeOut(_)
+            | Self::LoopLimit
+            | Self::OutOfStep
+            | Self::Stopping => self.to_string(),
+        };
+        told.replace(|c: char| !(' '..='~').contains(&c), "?")
+    }
+}
+
+/// How a program ended, as far as that is known. A shell has its own numbers for one that it cannot start.
+fn ended(status: Option<ExitStatus>) -> String {
+    let Some(status) = status else { return "it closed its pipes".to_owned() };
+    match (status.code(), status.signal()) {
+        (Some(127), _) => "it ended with exit status 127: there is no such program".to_owned(),
+        (Some(126), _) => "it ended with exit status 126: it is no program that may be run".to_owned(),
+        (Some(code), _) => format!("it ended with exit status {code}"),
+        (None, Some(signal)) => format!("it was ended by signal {signal}"),
+        (None, None) => "it ended".to_owned(),
+    }
 }
 
 impl Room {
@@ -171,18 +212,34 @@ impl Room {
             Ok(due) => self.talk(&mut process, &due, envelope, &mut tools).await,
             Err(failure) => Err(failure),
         };
-        let mut lines = tools.lines;
+        let (mut lines, mut failed) = (tools.lines, None);
         let end = end.unwrap_or_else(|failure| {
             if failure.ends_the_process() {
                 *process = None;
             }
+            tracing::warn!(world = %self.name(), why = failure.told(), "the attached writer failed");
+            failed = Some(failure.told());
             lines.push(self.line(envelope, "writer-failed", &json!({ "why": failure.to_string() })));
             End::Silence
         });
         if !lines.is_empty() {
             self.commit(&mut self.pen().await, lines).await?;
         }
-        Ok(Asked { end, _lease: Some((place, process)) })
+        self.dismiss(&mut process);
+        Ok(Asked { end, failed, _lease: Some((place, process)) })
+    }
+
+    /// Ends a writer that is not the world's any more. One that is being asked is ended when it has answered.
+    pub(crate) fn dismiss_writer(&self) {
+        if let Ok(mut process) = self.seat.process.try_lock() {
+            self.dismiss(&mut process);
+        }
+    }
+
+    fn dismiss(&self, process: &mut Option<Process>) {
+        if process.as_ref().is_some_and(|process| !self.read(|world| process.charge.is_still(world))) {
+            *process = None;
+        }
     }
 
     /// Tells the beat and hears the writer out, within its time and while the server goes on.
@@ -193,7 +250,7 @@ impl Room {
         envelope: &Envelope,
         tools: &mut Tools<'_>,
     ) -> Result<End, Failure> {
-        let process = seat.as_mut().ok_or(Failure::Ended)?;
+        let process = seat.as_mut().ok_or(Failure::Ended(None))?;
         let message = self.read(|world| beat_message(world, envelope, &tools.charge, due));
         let seconds = self.read(|world| world.config.limits.writer_seconds);
         let talk = process.converse(message, tools);
@@ -223,7 +280,7 @@ impl Room {
                 Err(failure) => return Ok(Err(failure)),
             };
         }
-        let Some(process) = seat.as_mut() else { return Ok(Err(Failure::Ended)) };
+        let Some(process) = seat.as_mut() else { return Ok(Err(Failure::Ended(None))) };
         let due = self.due(process.life.clone(), charge.viewer(), Arc::clone(&envelope.request_id)).await?;
         if let Due::New(beginning) = &due {
             self.record_epoch(envelope, beginning).await?;
@@ -388,7 +445,7 @@ impl Process {
         command.args(["-c", GUARDED, &charge.line]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(held);
         let mut child = command.process_group(0).kill_on_drop(true).spawn().map_err(Failure::Start)?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(Failure::Ended);
+            return Err(Failure::Ended(None));
         };
         Ok(Self {
             charge: charge.clone(),
@@ -405,6 +462,11 @@ impl Process {
     async fn serves(&mut self, charge: &Charge) -> bool {
         let runs = self.charge == *charge && matches!(self.child.try_wait(), Ok(None));
         runs && tokio::time::timeout(Duration::ZERO, self.output.fill_buf()).await.is_err()
+    }
+
+    /// How it ended: it has closed a pipe, which it mostly does by ending.
+    async fn status(&mut self) -> Option<ExitStatus> {
+        tokio::time::timeout(ENDING, self.child.wait()).await.ok().and_then(Result::ok)
     }
 
     /// Tells the beat and answers questions until the writer is done.
@@ -443,10 +505,14 @@ impl Process {
             input.write_all(line.as_bytes()).await?;
             input.flush().await
         };
-        tokio::select! {
+        let sent = tokio::select! {
             biased;
-            sent = send => Ok(sent?),
-            _ = child.wait() => Err(Failure::Ended),
+            sent = send => sent,
+            status = child.wait() => return Err(Failure::Ended(status.ok())),
+        };
+        match sent {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Failure::Ended(self.status().await)),
+            sent => Ok(sent?),
         }
     }
 
@@ -465,7 +531,7 @@ impl Process {
         }
         match line.pop() {
             Some(b'\n') => String::from_utf8(line).map_err(|_| Failure::Garbage("no UTF-8".to_owned())),
-            Some(_) | None => Err(Failure::Ended),
+            Some(_) | None => Err(Failure::Ended(self.status().await)),
         }
     }
 }

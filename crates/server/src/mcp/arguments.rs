@@ -15,7 +15,10 @@ impl<'a> Arguments<'a> {
         let known: Vec<&str> = known.map(Map::keys).into_iter().flatten().map(String::as_str).collect();
         match node.unknown_field(&known)? {
             Some(path) => {
-                let message = format!("is not an argument here; these are: {}", known.join(", "));
+                let message = match &known[..] {
+                    [] => "is not an argument: this tool takes none".to_owned(),
+                    known => format!("is not an argument here; these are: {}", known.join(", ")),
+                };
                 Err(Fault::new(Code::UnknownField, path, message))
             }
             None => Ok(Self(node)),

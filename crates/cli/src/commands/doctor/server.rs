@@ -2,12 +2,13 @@
 
 use std::net::SocketAddr;
 
+use hyper::StatusCode;
 use tokio::net::TcpListener;
 
 use super::Finding;
 use crate::config::Config;
 use crate::data_dir::{DataDir, ServerNote};
-use crate::http::Call;
+use crate::http::{Call, Refused};
 use crate::session::{Need, Session};
 
 /// A server that should answer does.
@@ -25,9 +26,21 @@ pub(super) async fn reachable(config: &Config, dir: &DataDir, running: Option<&S
     }
     match ask(config).await {
         Ok(address) => Finding::ok(CHECK, format!("answers at {address}")),
-        Err(error) => {
+        Err(error) => refused(CHECK, &error).unwrap_or_else(|| {
             Finding::fail(CHECK, format!("{error:#}"), "look at the server's own messages, or start it again")
+        }),
+    }
+}
+
+/// A server that refuses a token answers.
+fn refused(check: &'static str, error: &anyhow::Error) -> Option<Finding> {
+    let refused = error.downcast_ref::<Refused>()?;
+    match refused.status {
+        StatusCode::FORBIDDEN if refused.of_a_person => {
+            Some(Finding::ok(check, "answers; the token is a person's, so it tells no more"))
         }
+        StatusCode::UNAUTHORIZED => Some(Finding::fail(check, refused.message.clone(), refused.hint()?)),
+        _ => None,
     }
 }
 

@@ -95,7 +95,14 @@ pub(super) async fn new(http: &mut Http, args: &NewArgs, app: &mut App) -> Resul
 pub(super) async fn fork(http: &mut Http, args: &ForkArgs, app: &mut App) -> Result<()> {
     let body = json!({ "world_id": args.new, "at": args.at });
     let world = http.json(Call::post(path(&args.world, "/fork"), &body)).await?;
-    made(&world, app)
+    made(&world, app)?;
+    if args.at.is_some() {
+        let page = http.json(Call::get(path(&args.new, "/stream")).query("limit", 1)).await?;
+        if entries(&page, "/stream/entries").is_empty() {
+            eprintln!("note: nothing that the operator may see is from before then");
+        }
+    }
+    Ok(())
 }
 
 fn made(world: &Value, app: &mut App) -> Result<()> {

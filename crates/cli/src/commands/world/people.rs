@@ -31,6 +31,8 @@ enum What {
 }
 
 /// Add a person, or describe one anew
+///
+/// What is not said of somebody who is there stays as it is.
 #[derive(Debug, clap::Args)]
 struct AddArgs {
     /// Who: letters, digits, `_`, `.` and `-`
@@ -38,7 +40,7 @@ struct AddArgs {
     /// What people see
     #[arg(long, value_name = "TEXT")]
     label: Option<String>,
-    /// Another name by which texts call this person; may be repeated
+    /// Another name by which texts call this person; may be repeated, and replaces those that were given before
     #[arg(long = "alias", value_name = "TEXT")]
     aliases: Vec<String>,
     /// One line about who this is
@@ -47,6 +49,9 @@ struct AddArgs {
     /// This is a human: no program may claim to be this person
     #[arg(long)]
     human: bool,
+    /// This is no human
+    #[arg(long, conflicts_with = "human")]
+    not_human: bool,
 }
 
 /// List those who were added
@@ -64,16 +69,18 @@ async fn add(http: &mut Http, world: &str, args: &AddArgs, app: &mut App) -> Res
     let body = json!({
         "person_id": args.person,
         "display_label": args.label,
-        "aliases": args.aliases,
+        "aliases": Some(&args.aliases).filter(|aliases| !aliases.is_empty()),
         "identity": args.identity,
-        "human": args.human,
+        "human": if args.human { Some(true) } else { args.not_human.then_some(false) },
     });
     let person = http.json(Call::post(path(world, "/persons"), &body)).await?;
     if app.out.is_json() {
         return app.out.json(&person);
     }
     let name = app.out.paint(Style::Name, text_of(&person, "person_id"));
-    app.out.line(format!("added {name} to {}", printable(world)))
+    let is_human = person.get("human").and_then(Value::as_bool) == Some(true);
+    let human = if is_human { ", a human" } else { "" };
+    app.out.line(format!("{} has {name}{human}", printable(world)))
 }
 
 async fn list(http: &mut Http, world: &str, app: &mut App) -> Result<()> {

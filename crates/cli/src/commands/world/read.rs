@@ -13,7 +13,8 @@ use crate::render::turn::{date_text, text_of};
 /// Show what a person could see, and what somebody else could see instead
 ///
 /// Answers "why did B not know X": with --vs it shows each entry that only one of the two could see, and
-/// whom it was addressed to. It reads past what the operator may see, so it leaves a line in the audit.
+/// whom it was addressed to. It reads past what the operator may see, so it leaves a line in the audit. A person's
+/// token shows that person's own.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep world knew payments CODER
@@ -57,7 +58,11 @@ pub(crate) struct ExportArgs {
 pub(super) async fn knew(http: &mut Http, args: &KnewArgs, app: &mut App) -> Result<()> {
     let person = turnkeep_wire::percent_encode(&args.person);
     let mut call = Call::get(path(&args.world, &format!("/views/{person}")));
-    call = call.query("audit", 1).query("limit", args.limit.max(1));
+    call = call.query("limit", args.limit.max(1));
+    // What a person could see itself it may ask without being the owner.
+    if !http.is_a_person() {
+        call = call.query("audit", 1);
+    }
     for (name, value) in [("as_of", &args.at), ("vs", &args.vs)] {
         if let Some(value) = value {
             call = call.query(name, value);
@@ -68,9 +73,14 @@ pub(super) async fn knew(http: &mut Http, args: &KnewArgs, app: &mut App) -> Res
         return app.out.json(&answer);
     }
     match &args.vs {
-        None => seen(&answer, args, app),
-        Some(other) => difference(&answer, &args.person, other, app),
+        None => seen(&answer, args, app)?,
+        Some(other) => difference(&answer, &args.person, other, app)?,
     }
+    if answer.get("complete").and_then(Value::as_bool) == Some(false) {
+        app.out
+            .line(format!("only the newest are shown: -n {} shows more, up to 500", args.limit.max(1) * 2))?;
+    }
+    Ok(())
 }
 
 fn seen(answer: &Value, args: &KnewArgs, app: &mut App) -> Result<()> {

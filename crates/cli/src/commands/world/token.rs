@@ -12,6 +12,10 @@ use crate::output::Style;
 use crate::render::turn::{date_text, text_of};
 use crate::session::Session;
 
+/// What to know about agents that share a directory.
+const NO_SERVER: &str = "no server stays on this directory: with several agents let `turnkeep up` run, best before \
+     they start; else the first agent's `turnkeep mcp` serves the others while it is open";
+
 /// Mint a token for a person, list a world's tokens, or revoke one
 ///
 /// A token opens one world as one person: it reads what that person may see and, with --write, writes in
@@ -70,6 +74,9 @@ async fn mint(session: &mut Session, args: &Args, person: &str, app: &mut App) -
         return app.out.json(&token);
     }
     if let Some(line) = line {
+        if matches!(reach, Reach::Directory(_)) {
+            eprintln!("note: {NO_SERVER}");
+        }
         return app.out.line(line);
     }
     app.out.pairs(&[
@@ -126,7 +133,7 @@ pub(super) enum Reach {
 
 impl Reach {
     fn of(session: &Session, app: &App) -> Result<Self> {
-        if !session.is_own() {
+        if session.stays() {
             return Ok(Self::Server(session.http.target().to_string()));
         }
         let directory = std::path::absolute(&app.config()?.data.value)?;

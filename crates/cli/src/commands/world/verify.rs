@@ -69,6 +69,9 @@ fn print(report: &Value, sound: bool, leaks: bool, app: &mut App) -> Result<()> 
 }
 
 fn print_leaks(report: &Value, app: &mut App) -> Result<()> {
+    if entries(report, "/leaks").is_empty() {
+        return app.out.line("no long run of words that its author could not have seen");
+    }
     for leak in entries(report, "/leaks") {
         let at = app.out.paint(Style::Id, text_of(leak, "entry_id"));
         let from = app.out.paint(Style::Id, text_of(leak, "source_entry_id"));

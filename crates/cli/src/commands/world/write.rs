@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::commands::App;
 use crate::failure::Failure;
-use crate::http::{Call, Http, Refused};
+use crate::http::{Call, Http, Refused, Written};
 use crate::ledger::{entries, envelope, fresh_id, path};
 use crate::output::Style;
 use crate::render::printable;
@@ -22,9 +22,9 @@ use crate::render::turn::text_of;
 pub(crate) struct Args {
     /// The world
     world: String,
-    /// In whose name
+    /// In whose name [default: the person whose token it is]
     #[arg(long = "as", value_name = "PERSON")]
-    person: String,
+    person: Option<String>,
     /// Who may see it besides the author; may be repeated; GEORGE is the operator
     #[arg(long, value_name = "PERSON")]
     to: Vec<String>,
@@ -37,9 +37,10 @@ pub(crate) struct Args {
 
 pub(super) async fn run(http: &mut Http, args: &Args, app: &mut App) -> Result<()> {
     let request = args.key.clone().map_or_else(fresh_id, Ok)?;
-    let body = json!({ "envelope": envelope(&request, ""), "bundle": bundle(args, &request) });
-    let call = Call::post(path(&args.world, "/beats"), &body).query("as", &args.person);
-    let (answer, replayed) = http.write(call).await.map_err(rejected)?;
+    let person = author(http, args).await?;
+    let body = json!({ "envelope": envelope(&request, ""), "bundle": bundle(args, &person, &request) });
+    let call = Call::post(path(&args.world, "/beats"), &body).query("as", &person);
+    let Written { answer, replayed, .. } = http.write(call).await.map_err(rejected)?;
     if app.out.is_json() {
         return app.out.json(&answer);
     }
@@ -51,7 +52,20 @@ pub(super) async fn run(http: &mut Http, args: &Args, app: &mut App) -> Result<(
     app.out.line(format!("{done} {id} to {to}"))
 }
 
-fn bundle(args: &Args, request: &str) -> Value {
+/// Whose name it is: the one that was given, or the token's. The owner's is nobody's.
+async fn author(http: &mut Http, args: &Args) -> Result<String> {
+    if let Some(person) = &args.person {
+        return Ok(person.clone());
+    }
+    if !http.is_a_person() {
+        let failure = Failure::usage("nobody is named in whose name to write");
+        return Err(failure.hint("name a person with --as; `turnkeep invoke` speaks as the operator").into());
+    }
+    let seat = http.json(Call::get(path(&args.world, "/seat"))).await?;
+    Ok(text_of(&seat, "view").to_owned())
+}
+
+fn bundle(args: &Args, person: &str, request: &str) -> Value {
     let visibility = if args.to.is_empty() {
         json!({ "scope": "PUBLIC" })
     } else {
@@ -60,10 +74,10 @@ fn bundle(args: &Args, request: &str) -> Value {
     json!({
         "bundle_id": null,
         "request_id": request,
-        "proposed_by": { "engine": "turnkeep-cli", "actor": args.person },
+        "proposed_by": { "engine": "turnkeep-cli", "actor": person },
         "entries": [{
             "request_id": request,
-            "author": { "author_id": args.person, "author_class": "PERSON" },
+            "author": { "author_id": person, "author_class": "PERSON" },
             "visibility": visibility,
             "channel": "PEOPLE",
             "text": args.text,

@@ -31,7 +31,7 @@ use crate::shared::Shared;
     params(
         ("world" = String, Path),
         ("cursor" = Option<u64>, Query, description = "A page's `next_cursor`"),
-        ("limit" = Option<u64>, Query, description = "At most so many; clamped to 500"),
+        ("limit" = Option<u64>, Query, minimum = 1, description = "At most so many; clamped to 500"),
     ),
     responses((status = 200, description = "Oldest first", body = wire::ledger::AuditPage)))]
 pub(crate) async fn lines(
@@ -48,7 +48,7 @@ pub(crate) async fn lines(
     params(
         ("world" = String, Path),
         ("cursor" = Option<u64>, Query, description = "A page's `next_cursor`"),
-        ("limit" = Option<u64>, Query, description = "At most so many; clamped to 500"),
+        ("limit" = Option<u64>, Query, minimum = 1, description = "At most so many; clamped to 500"),
     ),
     responses((status = 200, description = "Oldest first", body = wire::ledger::AuditPage)))]
 pub(crate) async fn derived(

@@ -19,6 +19,9 @@ use crate::ledger::Answer;
 /// Says that a request that only reads brought words or a time, which had no effect.
 const INPUT_IGNORED: HeaderName = HeaderName::from_static("input-ignored");
 
+/// Says why the world's attached writer failed; the words are committed all the same.
+const WRITER_FAILED: HeaderName = HeaderName::from_static("writer-failed");
+
 /// Takes an envelope: the operator's words and times, and the world's attached writer is asked.
 #[utoipa::path(post, path = "/v1/worlds/{world}/invocations", tag = "ledger",
     params(("world" = String, Path), ("as" = Option<String>, Query, description = "Owner: as this person")),
@@ -27,6 +30,7 @@ const INPUT_IGNORED: HeaderName = HeaderName::from_static("input-ignored");
         headers(
             ("Idempotency-Replayed" = String, description = "`true` when an earlier request did it"),
             ("Input-Ignored" = String, description = "`true` when a NO_OP brought words or times"),
+            ("Writer-Failed" = String, description = "Why the attached writer failed, when it did"),
         ))))]
 pub(crate) async fn invoke(
     Query(ActingQuery): Query<ActingQuery>,
@@ -44,6 +48,7 @@ pub(crate) async fn invoke(
         headers(
             ("Idempotency-Replayed" = String, description = "`true` when an earlier request did it"),
             ("Input-Ignored" = String, description = "`true` when a NO_OP brought words or times"),
+            ("Writer-Failed" = String, description = "Why the attached writer failed, when it did"),
         ))))]
 pub(crate) async fn invoke_default(
     Query(ActingQuery): Query<ActingQuery>,
@@ -120,6 +125,9 @@ fn respond(answer: Answer) -> Response {
         if said {
             headers.insert(name, HeaderValue::from_static("true"));
         }
+    }
+    if let Some(why) = answer.writer_failed.and_then(|why| HeaderValue::try_from(why).ok()) {
+        headers.insert(WRITER_FAILED, why);
     }
     response
 }

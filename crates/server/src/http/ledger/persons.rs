@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 use turnkeep_ledger::config::{PERSONS_MAX, Person};
 use turnkeep_ledger::fact::Fact;
+use turnkeep_ledger::json::Node;
 use turnkeep_ledger::{Code, Fault, World};
 use turnkeep_wire::json as wire;
 
@@ -22,7 +23,7 @@ pub(crate) async fn list(Query(NoQuery): Query<NoQuery>, seat: Seat) -> Json<Val
     Json(json!({ "persons": persons }))
 }
 
-/// Adds a person, or describes one anew.
+/// Adds a person, or describes one anew: what is not said of somebody who is there stays as it is.
 #[utoipa::path(post, path = "/v1/worlds/{world}/persons", tag = "persons", params(("world" = String, Path)),
     request_body = wire::ledger::Person,
     responses((status = 201, description = "The person", body = wire::ledger::Person)))]
@@ -31,11 +32,19 @@ pub(crate) async fn add(
     seat: Seat,
     body: body::Json,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
-    let person = Person::from_json(&body.root(Code::ConfigInvalid))?;
-    let shape = person.to_json();
-    let add = move |world: &World| may_be_added(world, &person).map(|()| vec![Fact::Person(person)]);
-    seat.room.record_what(add).await?;
-    Ok((StatusCode::CREATED, Json(shape)))
+    let id = Person::id_in(&body.root(Code::ConfigInvalid))?;
+    seat.room.record_what(move |world| described(world, &body.root(Code::ConfigInvalid))).await?;
+    let shape = seat.room.read(|world| world.people.get(id.as_str()).map(Person::to_json));
+    Ok((StatusCode::CREATED, Json(shape.unwrap_or_default())))
+}
+
+/// The person as it is to be.
+fn described(world: &World, root: &Node<'_>) -> Result<Vec<Fact>, Fault> {
+    let id = Person::id_in(root)?;
+    let known = world.people.get(id.as_str()).cloned();
+    let person = known.unwrap_or_else(|| Person::met(id)).changed(root)?;
+    may_be_added(world, &person)?;
+    Ok(vec![Fact::Person(person)])
 }
 
 fn may_be_added(world: &World, person: &Person) -> Result<(), Fault> {

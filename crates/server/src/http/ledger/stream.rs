@@ -24,11 +24,11 @@ pub(crate) const UNNAMED_REQUEST: &str = "";
     params(
         ("world" = String, Path),
         ("cursor" = Option<String>, Query, description = "A page's `cursor_after`; none starts at the beginning"),
-        ("limit" = Option<u64>, Query, description = "At most so many entries; clamped to 500"),
+        ("limit" = Option<u64>, Query, minimum = 1, description = "At most so many entries; clamped to 500"),
         ("as" = Option<String>, Query, description = "Owner: as this person"),
         ("audit" = Option<String>, Query, description = "Owner: `1` shows every entry, as it was committed"),
     ),
-    responses((status = 200, description = "The visible entries after the cursor", body = wire::ledger::ProjectionOutput)))]
+    responses((status = 200, description = "The visible entries after the cursor", body = wire::ledger::StreamAnswer)))]
 pub(crate) async fn page(
     State(shared): State<Arc<Shared>>,
     Query(query): Query<StreamQuery>,

@@ -22,7 +22,7 @@ use crate::shared::Shared;
         ("person" = String, Path, description = "A person, or GEORGE"),
         ("as_of" = Option<String>, Query, description = "A time, or a cursor of that view; now unless given"),
         ("vs" = Option<String>, Query, description = "With `audit`: another person, and the answer is the difference"),
-        ("limit" = Option<u64>, Query, description = "At most so many entries, the newest; clamped to 500"),
+        ("limit" = Option<u64>, Query, minimum = 1, description = "At most so many entries, the newest; clamped to 500"),
         ("as" = Option<String>, Query, description = "Owner: as this person"),
         ("audit" = Option<String>, Query, description = "Owner: `1` shows anybody's view"),
     ),
@@ -36,8 +36,11 @@ pub(crate) async fn view(
     let person = named.get("person").map(String::as_str).unwrap_or_default();
     let own = seat.viewer().as_str() == person;
     if !seat.audit && (!own || query.vs.is_some()) {
-        let message = "is not yours: the owner may read it with audit=1";
-        let path = if own { "vs" } else { "" };
+        let (path, message) = if own {
+            ("vs", "needs audit=1, which is the owner's")
+        } else {
+            ("", "this view is not yours: the owner may read it with audit=1")
+        };
         return Err(Fault::new(Code::ViewForbidden, path, message).into());
     }
     let viewer = viewer(&seat, person)?;

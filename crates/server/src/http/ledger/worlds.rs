@@ -8,9 +8,9 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 use turnkeep_ledger::as_of::Point;
-use turnkeep_ledger::config::{PERSONS_MAX, Person};
+use turnkeep_ledger::config::{NAME_RULE, PERSONS_MAX, People, Person};
 use turnkeep_ledger::fact::{ClockState, Fact, TimeDeclaration};
-use turnkeep_ledger::ids::Name;
+use turnkeep_ledger::ids::{Name, WORLD};
 use turnkeep_ledger::json::Node;
 use turnkeep_ledger::time::WorldTime;
 use turnkeep_ledger::world::Rehydrations;
@@ -46,6 +46,9 @@ pub(crate) async fn create(
     few_people(&root)?;
     let (config, persons) = Config::from_json(&root, now)?;
     distinct(&persons)?;
+    let mut people = People::default();
+    persons.iter().for_each(|person| people.add(person.clone()));
+    known_writers(&config, &people)?;
     let room = shared.worlds.create(config, persons).await?;
     Ok((StatusCode::CREATED, Json(shape(&room))))
 }
@@ -74,6 +77,24 @@ fn distinct(persons: &[Person]) -> Result<(), Fault> {
     })
 }
 
+/// The attached writer's persons are people of the world, each once.
+fn known_writers(config: &Config, people: &People) -> Result<(), Fault> {
+    let mut seen = BTreeSet::new();
+    for (index, name) in config.writer_persons.iter().flatten().enumerate() {
+        let refuse = |message| {
+            let path = format!("writer_persons[{index}]");
+            Err(Fault::new(Code::ConfigInvalid, path, message))
+        };
+        if !seen.insert(name.as_str().to_ascii_lowercase()) {
+            return refuse("is there already, perhaps in another spelling");
+        }
+        if name.as_str() != WORLD && people.resolve(name.as_str(), config.registry).is_err() {
+            return refuse("is nobody who was added to this world: a writer could not write in that name");
+        }
+    }
+    Ok(())
+}
+
 /// Shows a world.
 #[utoipa::path(get, path = "/v1/worlds/{world}", tag = "worlds", params(("world" = String, Path)),
     responses((status = 200, description = "Its configuration, people and clock", body = wire::ledger::World)))]
@@ -91,6 +112,7 @@ pub(crate) async fn change(
     body: body::Json,
 ) -> Result<Json<Value>, ApiError> {
     seat.room.record_what(move |world| changed(world, &body)).await?;
+    seat.room.dismiss_writer();
     Ok(Json(shape(&seat.room)))
 }
 
@@ -99,6 +121,9 @@ fn changed(world: &World, body: &body::Json) -> Result<Vec<Fact>, Fault> {
     let root = body.root(Code::ConfigInvalid);
     few_people(&root)?;
     let config = world.config.changed(&root)?;
+    if root.optional("writer_persons")?.or(root.optional("registry")?).is_some() {
+        known_writers(&config, &world.people)?;
+    }
     let declared = root.optional("timezone")?.map(|_| {
         let to = ClockState { timezone: config.timezone.clone(), ..world.clock.clone() };
         Fact::Time(TimeDeclaration { from: world.clock.time.clone(), to })
@@ -121,8 +146,7 @@ pub(crate) async fn fork(
         return Err(Fault::new(Code::UnknownField, path, "is not one of world_id, at").into());
     }
     let given = root.field("world_id")?;
-    let name = Name::new(given.text()?)
-        .ok_or_else(|| given.fault("must be 1 to 64 letters, digits, `_`, `.` or `-`"))?;
+    let name = Name::new(given.text()?).ok_or_else(|| given.fault(NAME_RULE))?;
     let at = root.optional("at")?.map(|node| node.text()).transpose()?;
     let point = |at| seat.room.read(|world| Point::read(world, &Viewer::operator(), at, "at"));
     let at = at.map(point).transpose()?;

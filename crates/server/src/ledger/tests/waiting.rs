@@ -25,10 +25,10 @@ async fn p14_a_beat_does_not_wait_for_the_end_of_the_writer_that_was_full() {
     let dir = tempfile::tempdir().unwrap();
     let (file, stubborn) = (dir.path().join("sent"), dir.path().join("stubborn"));
     let house = House::open(MemoryStorage::new());
-    // It ignores what it can, and leaves something behind that holds its output and is not in its group.
-    let leave = format!("setsid sh -c 'echo $$ >> {}; exec sleep 1000' &", stubborn.display());
+    // It ignores what it can, and the first leaves something behind that holds its output and is not in its group.
+    let leave = format!("setsid sh -c 'echo $$ > {}; exec sleep 1000' &", stubborn.display());
     let script = format!(
-        "trap '' TERM INT HUP PIPE; {leave} while ! [ -s {} ]; do :; done; {}",
+        "trap '' TERM INT HUP PIPE; [ -s {0} ] || {{ {leave} }}; while ! [ -s {0} ]; do :; done; {1}",
         stubborn.display(),
         keeping(&file)
     );

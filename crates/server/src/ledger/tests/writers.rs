@@ -85,6 +85,25 @@ async fn a_writer_that_fails_in_any_way_adds_nothing_and_the_words_are_there() {
 }
 
 #[tokio::test]
+async fn the_operator_is_told_at_once_why_a_writer_failed_and_nothing_that_it_said() {
+    for (script, expect) in [
+        ("/nonexistent/program", "it ended with exit status 127: there is no such program"),
+        ("/dev/null", "it ended with exit status 126: it is no program that may be run"),
+        ("exit 3", "it ended with exit status 3"),
+        ("kill -s TERM $$", "it was ended by signal 15"),
+        ("exec 1>&-; cat", "it closed its pipes"),
+        ("read -r line; echo garbage", "it printed a line that is no tool request, proposal or no_write"),
+    ] {
+        let house = House::open(MemoryStorage::new());
+        let room = attached(&house, script, json!({})).await;
+        let answer = say(&room, "r-1", "I knock.").await.unwrap();
+        assert_eq!(answer.writer_failed.as_deref(), Some(expect), "{script}");
+        let again = say(&room, "r-1", "I knock.").await.unwrap();
+        assert_eq!((again.replayed, again.writer_failed, again.body), (true, None, answer.body), "{script}");
+    }
+}
+
+#[tokio::test]
 async fn a_writer_that_hangs_or_floods_is_ended_in_its_time() {
     for (name, script) in [("hangs", "cat >/dev/null"), ("floods", "exec yes | tr -d '\\n'")] {
         let house = House::open(MemoryStorage::new());
@@ -148,6 +167,25 @@ async fn the_example_attaches_any_program_that_reads_a_prompt_and_prints_words()
     let [said, answered] = &all(&room)[..] else { panic!("{:?}", all(&room)) };
     assert_eq!(said, "I knock.");
     assert!(answered.starts_with("Now: I knock."), "{answered}");
+}
+
+#[tokio::test]
+async fn the_example_shows_the_model_in_every_beat_what_was_said_before() {
+    let house = House::open(MemoryStorage::new());
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/writer.py");
+    let room = attached(
+        &house,
+        &format!("python3 {example} REBECCA sed -n 's/^GEORGE: My name/Your name/p'"),
+        json!({}),
+    )
+    .await;
+    for (id, text) in [("r-1", "My name is Ann."), ("r-2", "I like tea."), ("r-3", "What is my name?")] {
+        let answer = say(&room, id, text).await.unwrap();
+        assert_eq!(answer.writer_failed, None, "{text}");
+    }
+    let wanted =
+        ["My name is Ann.", "I like tea.", "Your name is Ann.", "What is my name?", "Your name is Ann."];
+    assert_eq!(all(&room), wanted);
 }
 
 /// Keeps what it was sent in a file, and is silent.

@@ -114,6 +114,8 @@ async fn n33_nobody_speaks_as_the_operator_through_mcp() {
             call(&team, Kind::Writer, "ledger_write", json!({ "text": "x", argument: "x" })).await;
         assert!(failed && answer["error"]["code"] == "UNKNOWN_FIELD", "{argument}: {answer}");
     }
+    let (answer, _) = call(&team, Kind::Reader, "scene_pack_build", json!({ "view": "x" })).await;
+    assert_eq!(answer["error"]["message"], "view is not an argument: this tool takes none");
     for (kind, tool) in
         [(Kind::Reader, "ledger_write"), (Kind::Owner, "ledger_write"), (Kind::Writer, "store_turns")]
     {

@@ -14,8 +14,16 @@ fn spoken(request: &str) -> Vec<Value> {
         };
         envelope
     };
+    let mut nameless = envelope(request, "Ship it.");
+    nameless["request_id"] = json!(7);
     vec![
         envelope(request, "Ship it."),
+        // Who asks comes first: what is wrong with it besides is not looked at.
+        nameless,
+        with("declared_world_time", json!("bad")),
+        with("declared_world_time", json!(7)),
+        with("timezone", json!("Nowhere")),
+        with("pause_time", json!("yes")),
         with("declared_world_time", json!("2031-01-01T00:00:00Z")),
         with("timezone", json!("Europe/Berlin")),
         with("pause_time", json!(true)),
@@ -55,7 +63,7 @@ async fn n33_a_person_cannot_speak_as_the_operator_on_any_route() {
         }
     }
     // Acting as BOB left its lines; nothing else was recorded, and the id is free.
-    assert_eq!(team.recorded(), before + 4);
+    assert_eq!(team.recorded(), before + spoken("").len() as u64);
     team.say("n33", "Ship it.").await;
     team.stop().await;
 }

@@ -32,6 +32,9 @@ async fn every_answer_reads_back_as_its_shape() {
     reads_as::<wire::AuditPage>(&read(Kind::Owner, "/audit/lines").await);
     reads_as::<wire::AuditPage>(&read(Kind::Owner, "/audit/derived").await);
     reads_as::<wire::ProjectionOutput>(&read(Kind::Reader, "/stream").await);
+    let every = read(Kind::Owner, "/stream?audit=1").await;
+    reads_as::<wire::AuditStream>(&every);
+    reads_as::<wire::StreamAnswer>(&every);
     let verified = read(Kind::Owner, "/verify?leaks=1").await;
     reads_as::<wire::Verification>(&verified);
     assert_eq!((&verified["sound"], &verified["entries"]), (&json!(true), &json!(2)), "{verified}");
@@ -52,6 +55,128 @@ async fn every_answer_reads_back_as_its_shape() {
     let dry =
         team.post(Kind::Writer, &format!("{world}/proposals/check"), &beat("r-3", "BOB", "x", None)).await;
     reads_as::<wire::CheckAnswer>(&dry.json());
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn who_gets_the_beginning_of_an_entry_is_told_how_much_there_is() {
+    let team = Team::start().await;
+    let long = team.write("r-1", &"x".repeat(5000), None).await;
+    let short = team.write("r-2", "short", None).await;
+    let id = |written: &Value| written["bundle"]["entries"][0]["entry_id"].as_str().unwrap().to_owned();
+    let (long, short) = (id(&long), id(&short));
+    let get = async |limit: u32, ids: &str| {
+        let mut request = search("BOB", "BOB", ids);
+        request["tool"]["name"] = "LEDGER_GET".into();
+        request["tool"]["constraints"] = json!({ "limit": limit });
+        team.post(Kind::Writer, "/v1/worlds/team/tools", &request).await.json()
+    };
+    let cut = format!("{long} is cut: 2048 of 5000 bytes; the stream has it whole");
+    let more = "the first 1 of 2: a larger limit shows more";
+    for (limit, ids, expect) in [
+        (10, short.clone(), json!(null)),
+        (10, format!("{long} {short}"), json!(cut)),
+        (1, format!("{long} {short}"), json!(format!("{more}; {cut}"))),
+    ] {
+        let pack = get(limit, &ids).await;
+        assert_eq!(pack["notes"], expect, "{pack}");
+    }
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_not_said_of_a_person_who_is_there_stays() {
+    let team = Team::start().await;
+    let add = async |body: Value| team.post(Kind::Owner, "/v1/worlds/team/persons", &body).await;
+    let wanted = |label: &str, aliases: Value, identity: Value, human: bool| json!({ "person_id": "MARY", "display_label": label, "aliases": aliases, "identity": identity, "human": human });
+    for (said, expect) in [
+        (json!({ "human": true, "aliases": ["M"] }), wanted("MARY", json!(["M"]), json!(null), true)),
+        (json!({ "display_label": "Mary" }), wanted("Mary", json!(["M"]), json!(null), true)),
+        (
+            json!({ "identity": "The lead", "human": null }),
+            wanted("Mary", json!(["M"]), json!("The lead"), true),
+        ),
+        (json!({ "aliases": [] }), wanted("Mary", json!([]), json!("The lead"), true)),
+        (json!({}), wanted("Mary", json!([]), json!("The lead"), true)),
+        (json!({ "human": false }), wanted("Mary", json!([]), json!("The lead"), false)),
+    ] {
+        let mut body = said.clone();
+        body["person_id"] = "MARY".into();
+        let reply = add(body).await;
+        assert_eq!((reply.status, reply.json()), (201, expect), "{said}");
+    }
+    refused(&add(json!({ "person_id": "mary" })).await, 409, "NAME_TAKEN", "spelling");
+    refused(&add(json!({ "person_id": "MARY", "humna": true })).await, 400, "UNKNOWN_FIELD", "field");
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn the_writer_s_persons_are_people_of_the_world_each_once_and_null_is_all_of_them() {
+    let team = Team::start().await;
+    let change =
+        async |body: Value| team.call(Kind::Owner, "PATCH", "/v1/worlds/team").json(&body).send().await;
+    for (persons, status) in [
+        (json!(["ANN"]), 200),
+        (json!(["ANN", "WORLD", "BOB"]), 200),
+        (json!(["NOBODY"]), 400),
+        (json!(["ann"]), 400),
+        (json!(["ANN", "ann"]), 400),
+        (json!(["ANN", "ANN"]), 400),
+    ] {
+        let reply = change(json!({ "writer_persons": persons })).await;
+        assert_eq!(reply.status, status, "{persons}: {}", reply.text());
+        if status == 400 {
+            refused(&reply, 400, "CONFIG_INVALID", persons);
+        }
+    }
+    assert_eq!(
+        change(json!({ "writer": "silence" })).await.json()["writer_persons"].as_array().unwrap().len(),
+        3
+    );
+    assert_eq!(change(json!({ "writer_persons": null })).await.json()["writer_persons"], json!(null));
+    for (body, status) in [
+        (json!({ "world_id": "a", "writer_persons": ["ZED"] }), 201),
+        (json!({ "world_id": "b", "registry": "CLOSED", "writer_persons": ["ZED"] }), 400),
+        (json!({ "world_id": "c", "persons": [{ "person_id": "ZED" }], "writer_persons": ["zed"] }), 400),
+    ] {
+        assert_eq!(team.post(Kind::Owner, "/v1/worlds", &body).await.status, status, "{body}");
+    }
+    let closed =
+        team.call(Kind::Owner, "PATCH", "/v1/worlds/a").json(&json!({ "registry": "CLOSED" })).send().await;
+    refused(&closed, 400, "CONFIG_INVALID", "a closed world without its writer's person");
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn a_writer_ends_when_the_world_has_another_or_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let team = Team::start().await;
+    let change = async |body: Value| {
+        let reply = team.call(Kind::Owner, "PATCH", "/v1/worlds/team").json(&body).send().await;
+        assert_eq!(reply.status, 200, "{}", reply.text());
+    };
+    for (number, other) in [
+        json!({ "writer": "silence" }),
+        json!({ "writer": "cmd: true" }),
+        json!({ "writer_persons": ["ANN"] }),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        // The pipe is open for writing as long as the writer is there: reading it ends with it.
+        let fifo = dir.path().join(number.to_string());
+        assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        let writer = format!(
+            r#"cmd: exec 9>{}; while read -r line; do echo '{{"type":"no_write"}}'; done"#,
+            fifo.display()
+        );
+        change(json!({ "writer": writer, "writer_persons": null })).await;
+        let ended = tokio::task::spawn_blocking(move || std::fs::read(fifo).unwrap());
+        team.say(&format!("r-{number}"), "Hello?").await;
+        change(other.clone()).await;
+        let ended = tokio::time::timeout(std::time::Duration::from_mins(1), ended).await;
+        assert!(ended.is_ok(), "{other}");
+    }
     team.stop().await;
 }
 

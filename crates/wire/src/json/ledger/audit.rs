@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::beat::WriteEntry;
+use super::projection::ProjectionOutput;
 
 shapes! {
     /// What somebody could see.
@@ -72,6 +73,22 @@ shapes! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         leaks: Option<Vec<Leak>>,
     }
+    /// A page of all entries.
+    #[serde(deny_unknown_fields)]
+    EveryEntry {
+        /// The cursor that was asked with.
+        cursor_before: Option<String>,
+        /// Pass it as `cursor` to go on: a number, and not a reader's cursor; null where nothing was written.
+        cursor_after: Option<String>,
+        /// The entries as they were committed, whoever may see them.
+        entries: Vec<WriteEntry>,
+    }
+    /// A stream as the audit reads it.
+    #[serde(deny_unknown_fields)]
+    AuditStream {
+        /// The page.
+        stream: EveryEntry,
+    }
     /// A line of the audit.
     #[serde(deny_unknown_fields)]
     AuditLine {
@@ -95,6 +112,16 @@ shapes! {
         /// Where the next page begins; null at the end.
         next_cursor: Option<String>,
     }
+}
+
+/// A page of what a reader sees or, with `audit`, of everything.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum StreamAnswer {
+    /// A reader's.
+    Reader(ProjectionOutput),
+    /// The audit's.
+    Audit(AuditStream),
 }
 
 /// A view, or the difference of two.
