@@ -62,9 +62,9 @@ pub struct Terms<'a> {
     pub actor: Actor<'a>,
     /// In whose names the writer may write.
     pub grant: &'a Grant,
-    /// The earliest time that an entry may have: the world's before this bundle; where the operator's entry
-    /// goes first, the commit's.
-    pub clock: &'a WorldTime,
+    /// The earliest time that an entry may have: the world's before this bundle, but no longer ago than a
+    /// writer may think; where the operator's entry goes first, the commit's.
+    pub earliest: &'a WorldTime,
     /// The commit's time.
     pub commit: &'a WorldTime,
     /// How many seconds an entry's time may be ahead of the commit's: none while time stands still.

@@ -155,13 +155,16 @@ fn judge(
 ) -> Result<Proposal, Fault> {
     let sees = |id: EntryId| world.number_of(id).is_some_and(|number| offer.sight.sees(world, number));
     let sees_item = |id: ItemId| world.item(id).is_some_and(|row| offer.sight.sees(world, row.entry));
+    let thinking = i64::try_from(world.config.limits.writer_seconds).unwrap_or(i64::MAX);
+    let ago = commit.plus_seconds(-thinking.max(acceptance::AHEAD_SECONDS_MAX));
+    let earliest = world.clock.time.clone().max(ago);
     let terms = Terms {
         config: &world.config,
         people: &world.people,
         request: &beat.envelope.request_id,
         actor: offer.actor,
         grant: &offer.grant,
-        clock: if beat.envelope.speaks_as_operator() { commit } else { &world.clock.time },
+        earliest: if beat.envelope.speaks_as_operator() { commit } else { &earliest },
         commit,
         ahead_seconds: if world.clock.paused { 0 } else { acceptance::AHEAD_SECONDS_MAX },
         zone: declared.timezone.as_ref().unwrap_or(&world.clock.timezone),

@@ -22,6 +22,8 @@ use crate::view::View;
 
 /// Whoever wrote one of so many newest visible entries is present.
 pub const PRESENT_ENTRIES: usize = 50;
+/// Whoever is quoted in the replay gets at least so many bytes of the pack.
+const REPLAYED_BYTES_MIN: usize = 128;
 /// The parts that get an equal share: the replay, what is planned, the capsules, the newest entries.
 const SHARES: usize = 4;
 
@@ -50,6 +52,27 @@ fn present<'a>(view: &View<'a>) -> Vec<(&'a Name, Quotation<'a>)> {
     let persons = view.newest_first().take(PRESENT_ENTRIES).filter(|(_, entry)| is_somebody(entry));
     let last = persons.filter(|(_, entry)| met.insert(&entry.author.id));
     last.map(|(number, entry)| (&entry.author.id, Quotation::beginning(number, entry))).collect()
+}
+
+/// The last words of as many of those present as get [`REPLAYED_BYTES_MIN`] each, the newest first. Whoever
+/// said little leaves room to the others; the longest are cut.
+fn replay<'a>(space: &mut Space, mut last: Vec<Quotation<'a>>) -> Vec<Quotation<'a>> {
+    last.truncate((space.json() / REPLAYED_BYTES_MIN).max(1));
+    last.sort_by_key(|quotation| quotation.range.len());
+    let mut left = last.len();
+    let mut replayed: Vec<_> = last
+        .into_iter()
+        .flat_map(|quotation| {
+            let mut own = Space::of_json(space.json() / left);
+            left -= 1;
+            let whole = own.json();
+            let filled = own.fill(std::iter::once(quotation), &mut HashSet::new());
+            space.spend(whole - own.json());
+            filled
+        })
+        .collect();
+    replayed.sort_by_key(|quotation| quotation.number);
+    replayed
 }
 
 fn is_somebody(entry: &Entry) -> bool {
@@ -122,8 +145,7 @@ impl Rehydration {
         let mut draft = Draft { view, parts: Vec::new(), taken: HashSet::new(), capsules: Vec::new() };
         draft.anchor(anchor);
         let (present, last): (Vec<_>, Vec<_>) = present(view).into_iter().unzip();
-        let mut replayed = HashSet::new();
-        let replay = part(&mut space, share, |space| space.fill(last.into_iter(), &mut replayed));
+        let replay = part(&mut space, share, |space| replay(space, last));
         part(&mut space, share, |space| draft.planned(space));
         part(&mut space, share, |space| draft.persons(space, &present));
         draft.newest(&mut space);

@@ -75,8 +75,8 @@ impl WorldTime {
     /// The time some seconds later, as the server writes it.
     #[must_use]
     pub fn plus_seconds(&self, seconds: i64) -> Self {
-        let later = self.instant.checked_add(jiff::SignedDuration::from_secs(seconds));
-        Self::of(later.unwrap_or(jiff::Timestamp::MAX))
+        let end = if seconds < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
+        Self::of(self.instant.checked_add(jiff::SignedDuration::from_secs(seconds)).unwrap_or(end))
     }
 
     /// The date in a zone.

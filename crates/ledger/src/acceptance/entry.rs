@@ -156,12 +156,12 @@ impl Course {
         // A time that is none is a fault of its entry, found when its turn comes; until then it bounds nothing.
         let led = last_public.and_then(|draft| time_of(draft, terms).unwrap_or_else(|_| Some(end.clone())));
         let private_end = led.unwrap_or_else(|| terms.commit.clone()).max(terms.commit.clone());
-        Self { reached: terms.clock.clone(), end, private_end }
+        Self { reached: terms.earliest.clone(), end, private_end }
     }
 
     fn go_on(&mut self, draft: &EntryDraft<'_>, time: &WorldTime, private: bool) -> Result<(), Fault> {
         let message = match time {
-            _ if *time < self.reached => "is before the world's time, or before the entry above it",
+            _ if *time < self.reached => "is before the world's time or long before the commit's, or before the entry above it",
             _ if *time > self.end => "is more than 60 seconds after the commit's time",
             _ if private && *time > self.private_end => {
                 "is private and later than the last public entry: what is hidden moves no clock"

@@ -93,6 +93,21 @@ fn p14_a_rehydration_of_an_empty_world_is_empty() {
 }
 
 #[test]
+fn p14_the_replay_has_the_last_of_everybody_present_however_long_one_of_them_speaks() {
+    for tokens in [WRITER_TOKENS_MIN, 6000, 8192, 100_000] {
+        let mut story = Story::team();
+        story.config.limits.writer_tokens = tokens;
+        story.say("PLANNER", "The planner's last.");
+        story.say("CODER", "The coder's last.");
+        story.say("GEORGE", &"and so on ".repeat(2400));
+        let (_, _, pack) = rehydrated(&story.world(), "PUBLIC", "r-1");
+        let replay = pack["physical_continuity_replay"].as_str().unwrap();
+        let words = replay.strip_prefix("The planner's last.\nThe coder's last.\n");
+        assert!(words.is_some_and(|words| words.starts_with("and so on ")), "{tokens}: {replay}");
+    }
+}
+
+#[test]
 fn a_rehydration_carries_anchor_plans_persons_and_the_newest_entries() {
     let mut story = Story::team();
     let first = story.say("GEORGE", "It begins.");

@@ -89,7 +89,7 @@ impl Rig {
                 request: REQUEST,
                 actor: self.actor.map_or(Actor::AnyName, Actor::Exactly),
                 grant: &self.grant,
-                clock: &self.clock,
+                earliest: &self.clock,
                 commit: &self.commit,
                 zone: &self.zone,
                 ahead_seconds: turnkeep_ledger::acceptance::AHEAD_SECONDS_MAX,
