@@ -114,13 +114,25 @@ fn admit<'a>(world: &'a World, beat: &Beat<'_>) -> Result<Admitted<'a>, Fault> {
     let view = world.view(beat.principal.viewer());
     check_expected(&view, beat.expected_cursor)?;
     let page_start = page_start(&view, beat.envelope.cursor.as_deref())?;
-    let declared = Declared {
-        time: beat.envelope.declared_instant(&world.clock.timezone)?,
-        timezone: beat.envelope.timezone.clone(),
-        pause: beat.envelope.pause,
-    };
+    let declared = declared_by(world, beat.envelope)?;
     let commit = clock::commit_time(&world.clock, world.config.clock, beat.now, &declared)?;
     Ok(Admitted { view, page_start, declared, commit })
+}
+
+fn declared_by(world: &World, envelope: &Envelope) -> Result<Declared, Fault> {
+    Ok(Declared {
+        time: envelope.declared_instant(&world.clock.timezone)?,
+        timezone: envelope.timezone.clone(),
+        pause: envelope.pause,
+    })
+}
+
+/// The clock as it would stand if nothing but the operator's part of a request were committed now: what a
+/// writer is told of the time.
+pub fn clock_at(world: &World, envelope: &Envelope, now: Timestamp) -> Result<ClockState, Fault> {
+    let declared = declared_by(world, envelope)?;
+    let commit = clock::commit_time(&world.clock, world.config.clock, now, &declared)?;
+    Ok(clock::after(&world.clock, &declared, &commit, None))
 }
 
 /// Refuses cursors that mean nothing in a view, whatever became of the request before. A cursor that once was

@@ -161,7 +161,9 @@ impl Course {
 
     fn go_on(&mut self, draft: &EntryDraft<'_>, time: &WorldTime, private: bool) -> Result<(), Fault> {
         let message = match time {
-            _ if *time < self.reached => "is before the world's time or long before the commit's, or before the entry above it",
+            _ if *time < self.reached => {
+                "is before the world's time or long before the commit's, or before the entry above it"
+            }
             _ if *time > self.end => "is more than 60 seconds after the commit's time",
             _ if private && *time > self.private_end => {
                 "is private and later than the last public entry: what is hidden moves no clock"

@@ -291,7 +291,9 @@ fn a_world_that_was_idle_takes_no_entry_into_the_time_in_between() {
     let start = stage.world.clock.time.clone();
     stage.now = Timestamp(NINE.0 + 86_400_000);
     let day = 86_400;
-    for (seconds, rejected) in [(3600, true), (day - 121, true), (day - 119, false), (day, false), (day + 61, true)] {
+    for (seconds, rejected) in
+        [(3600, true), (day - 121, true), (day - 119, false), (day, false), (day + 61, true)]
+    {
         let request = format!("r-{seconds}");
         let mut dated = bundle(&request, "CODER", json!([entry(&request, "CODER", &[], "then")]));
         dated["entries"][0]["created_at_world"] = start.plus_seconds(seconds).as_str().into();

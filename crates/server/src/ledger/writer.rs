@@ -17,10 +17,11 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::{Mutex, MutexGuard, Semaphore, SemaphorePermit};
+use turnkeep_ledger::beat;
 use turnkeep_ledger::config::Writer;
 use turnkeep_ledger::envelope::Envelope;
 use turnkeep_ledger::epoch::{Beginning, Carried, Due, Life, Why};
-use turnkeep_ledger::fact::{AuditLine, Fact};
+use turnkeep_ledger::fact::{AuditLine, ClockState, Fact};
 use turnkeep_ledger::ids::Name;
 use turnkeep_ledger::json;
 use turnkeep_ledger::tools::{self, Caller, EpochAnchor, Eyes, Loop};
@@ -251,7 +252,11 @@ impl Room {
         tools: &mut Tools<'_>,
     ) -> Result<End, Failure> {
         let process = seat.as_mut().ok_or(Failure::Ended(None))?;
-        let message = self.read(|world| beat_message(world, envelope, &tools.charge, due));
+        let now = self.now();
+        let message = self.read(|world| {
+            let clock = beat::clock_at(world, envelope, now).unwrap_or_else(|_| world.clock.clone());
+            beat_message(&clock, envelope, &tools.charge, due)
+        });
         let seconds = self.read(|world| world.config.limits.writer_seconds);
         let talk = process.converse(message, tools);
         tokio::select! {
@@ -348,14 +353,14 @@ fn shown(request: &Value) -> Value {
     }
 }
 
-fn beat_message(world: &World, envelope: &Envelope, charge: &Charge, due: &Due) -> Value {
+fn beat_message(clock: &ClockState, envelope: &Envelope, charge: &Charge, due: &Due) -> Value {
     let persons = charge.persons.as_ref();
     let persons = persons.map(|names| names.iter().map(ToString::to_string).collect::<Vec<_>>());
     let mut message = json!({
         "type": "beat",
         "request_id": &*envelope.request_id,
-        "world_time": world.clock.time.as_str(),
-        "timezone": world.clock.timezone.as_str(),
+        "world_time": clock.time.as_str(),
+        "timezone": clock.timezone.as_str(),
         "operator_text": envelope.input_text,
         "actor": ACTOR,
         "may_author": persons,

@@ -65,7 +65,7 @@ async fn a_writer_that_fails_in_any_way_adds_nothing_and_the_words_are_there() {
         ("is no program", "/nonexistent/program"),
         ("prints garbage", garbage.as_str()),
         ("breaks off", half.as_str()),
-        ("closes its output", "exec 1>&-; cat"),
+        ("closes its output", "exec 1>&-; while read -r line; do :; done"),
         ("asks seventeen questions", seventeen.as_str()),
         ("speaks for the operator", rejected.as_str()),
     ] {
@@ -91,7 +91,7 @@ async fn the_operator_is_told_at_once_why_a_writer_failed_and_nothing_that_it_sa
         ("/dev/null", "it ended with exit status 126: it is no program that may be run"),
         ("exit 3", "it ended with exit status 3"),
         ("kill -s TERM $$", "it was ended by signal 15"),
-        ("exec 1>&-; cat", "it closed its pipes"),
+        ("exec 1>&-; while read -r line; do :; done", "it closed its pipes"),
         ("read -r line; echo garbage", "it printed a line that is no tool request, proposal or no_write"),
     ] {
         let house = House::open(MemoryStorage::new());
@@ -357,6 +357,23 @@ async fn what_is_refused_was_told_to_no_writer_and_left_no_trace() {
     }
     assert_eq!((sent_to(&file).len(), house.store.stats().turns), before);
     say(&room, "r-2", "said").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_writer_is_told_the_time_that_the_operator_declares_with_the_words() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("sent");
+    let house = House::open(MemoryStorage::new());
+    let room = attached(&house, &keeping(&file), json!({})).await;
+    let mut body = envelope("r-1", "A new year.");
+    body["declared_overrides"] =
+        json!({ "time": { "declared_world_time": "2040-01-01T00:00:00Z", "timezone": "Europe/Berlin" } });
+    room.invoke(&Principal::Owner, body).await.unwrap();
+    let beat = &sent_to(&file)[0];
+    assert_eq!(
+        (&beat["world_time"], &beat["timezone"]),
+        (&"2040-01-01T00:00:00Z".into(), &"Europe/Berlin".into())
+    );
 }
 
 #[tokio::test]
