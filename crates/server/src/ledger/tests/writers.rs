@@ -91,7 +91,7 @@ async fn the_operator_is_told_at_once_why_a_writer_failed_and_nothing_that_it_sa
         ("/dev/null", "it ended with exit status 126: it is no program that may be run"),
         ("exit 3", "it ended with exit status 3"),
         ("kill -s TERM $$", "it was ended by signal 15"),
-        ("exec 1>&-; cat", "it closed its pipes"),
+        ("exec 1>&-; exec sleep 1000", "it closed its pipes"),
         ("read -r line; echo garbage", "it printed a line that is no tool request, proposal or no_write"),
     ] {
         let house = House::open(MemoryStorage::new());
