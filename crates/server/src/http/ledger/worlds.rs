@@ -47,7 +47,9 @@ pub(crate) async fn create(
     let (config, persons) = Config::from_json(&root, now)?;
     distinct(&persons)?;
     let mut people = People::default();
-    persons.iter().for_each(|person| people.add(person.clone()));
+    for person in &persons {
+        people.add(person.clone());
+    }
     known_writers(&config, &people)?;
     let room = shared.worlds.create(config, persons).await?;
     Ok((StatusCode::CREATED, Json(shape(&room))))
