@@ -251,8 +251,8 @@ fn agents_outlive_the_one_whose_directory_they_shared() {
     let sandbox = Sandbox::new().with_team();
     let (ann, bob) = (sandbox.token_of("ANN"), sandbox.token_of("BOB"));
     let write = |agent: &mut Agent, text: &str| agent.call("ledger_write", &json!({ "text": text }));
-    let ends: [(&str, fn(Agent)); 2] = [("closed", Agent::end), ("killed", Agent::kill)];
-    for (how, end) in ends {
+    for how in ["closed", "killed"] {
+        let end = |agent: Agent| if how == "closed" { agent.end() } else { agent.kill() };
         let first = Agent::start(&sandbox, &ann);
         let mut second = Agent::start(&sandbox, &bob);
         let mut third = Agent::start(&sandbox, &ann);

@@ -3,6 +3,7 @@
 use axum::http::header::{CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use turnkeep_ledger::Code;
 use turnkeep_store::projection::{EncodeError, HintError, ProjectionError};
 use turnkeep_wire::ErrorCode;
 use turnkeep_wire::json::ErrorReply;
@@ -42,6 +43,11 @@ impl From<QueryError> for ApiError {
             QueryError::Kind { name, value, expected } => {
                 bad.with("parameter", name).with("value", value).with("legal", vec![expected])
             }
+            QueryError::Limit(value) => bad
+                .word(Code::BadLimit)
+                .with("parameter", "limit")
+                .with("value", value)
+                .with("legal", vec!["a whole number from 1 on"]),
             QueryError::Twice(name) => bad.with("parameter", name),
             QueryError::Encoding(_) | QueryError::Hint(HintError::NotExplicit) => bad,
             QueryError::Hint(HintError::Incomplete) => Self::new(ErrorCode::MissingTypeHint, message),

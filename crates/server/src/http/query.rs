@@ -47,6 +47,9 @@ pub enum QueryError {
         /// What it should be.
         expected: &'static str,
     },
+    /// A limit of the ledger's that is none.
+    #[error("`{0}` is not a value of `limit`: expected a whole number from 1 on")]
+    Limit(String),
     /// A percent sign without two hex digits, or bytes that are not UTF-8.
     #[error("`{0}` is not percent-encoded UTF-8")]
     Encoding(String),

@@ -167,8 +167,9 @@ impl FromQuery for VerifyQuery {
 }
 
 fn limit(pairs: &Pairs) -> Result<usize, QueryError> {
-    match pairs.count("limit", ENTRIES_DEFAULT)? {
-        0 => Err(kind("limit", "0", "a whole number from 1 on")),
-        limit => Ok(limit),
+    match pairs.count("limit", ENTRIES_DEFAULT) {
+        Ok(0) => Err(QueryError::Limit("0".to_owned())),
+        Err(QueryError::Kind { value, .. }) => Err(QueryError::Limit(value)),
+        limit => limit,
     }
 }

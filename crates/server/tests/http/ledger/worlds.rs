@@ -59,6 +59,19 @@ async fn every_answer_reads_back_as_its_shape() {
 }
 
 #[tokio::test]
+async fn a_limit_that_is_none_has_the_ledger_s_word_on_every_route() {
+    let team = Team::start().await;
+    for path in ["stream", "views/GEORGE", "audit/lines", "audit/derived"] {
+        for limit in ["0", "00", "x", "-1", "1.0"] {
+            let reply = team.get(Kind::Owner, &format!("/v1/worlds/team/{path}?limit={limit}")).await;
+            refused(&reply, 400, "BAD_LIMIT", (path, limit));
+            assert_eq!(reply.json()["error"]["details"]["parameter"], "limit");
+        }
+    }
+    team.stop().await;
+}
+
+#[tokio::test]
 async fn who_gets_the_beginning_of_an_entry_is_told_how_much_there_is() {
     let team = Team::start().await;
     let long = team.write("r-1", &"x".repeat(5000), None).await;
