@@ -81,11 +81,11 @@ impl View {
     pub(super) fn text(&mut self, ending: Ending) -> Gathered {
         self.paint();
         let empty = Gathered { text: String::new(), incomplete: true };
+        let again = self.answer_again();
         let Some(gatherer) = &mut self.gatherer else { return empty };
-        let asked = self.asked.take().filter(|_| ending == Ending::Complete);
         let mut gathered = gatherer.text(ending);
-        if let Some(asked) = asked.filter(|_| gathered.text.is_empty()) {
-            gathered.text = gatherer.answer_again(&asked);
+        if gathered.text.is_empty() && ending == Ending::Complete {
+            gathered.text = again;
         }
         gatherer.end();
         gathered
@@ -101,6 +101,12 @@ impl View {
     /// Whether a turn is gathered.
     pub(super) fn is_open(&self) -> bool {
         self.gatherer.as_ref().is_some_and(Gatherer::is_open)
+    }
+
+    /// What stands below the prompt of a turn that asks the same as the one before, where nothing is new.
+    pub(super) fn answer_again(&self) -> String {
+        let asked = self.asked.as_deref().zip(self.gatherer.as_ref());
+        asked.map(|(asked, gatherer)| gatherer.answer_again(asked)).unwrap_or_default()
     }
 
     /// Whether nothing was said in the turn so far.

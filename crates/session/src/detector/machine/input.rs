@@ -27,6 +27,9 @@ impl Detector {
             Key::LineFeed if self.is_stream() => self.enter(),
             Key::Escape => self.escape(),
             Key::Interrupt => {
+                if self.state == super::State::Ready {
+                    self.wait_no_longer();
+                }
                 self.typed.key(key);
                 self.interrupt();
             }

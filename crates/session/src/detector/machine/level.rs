@@ -111,8 +111,11 @@ impl Detector {
         let is_asked = self.shows_working() && self.phase.is_answered(Signal::Rows);
         let is_stopped = self.phase.open_mut().is_some_and(|open| open.interrupted || open.escapes > 0);
         let view = self.view.as_mut().filter(|_| is_asked);
-        let (silent, awaits) = view.map_or((false, false), |view| (view.is_silent(), view.awaits_words()));
-        if silent && !is_stopped {
+        let (silent, awaits, again) = view.map_or((false, false, false), |view| {
+            let silent = view.is_silent();
+            (silent, view.awaits_words(), silent && !view.answer_again().is_empty())
+        });
+        if silent && !again && !is_stopped {
             return Some(since.at + WORDS_WAIT_MAX);
         }
         let waits = silent || awaits || self.may_be_interrupted(since.signal);
@@ -130,7 +133,7 @@ impl Detector {
         }
     }
 
-    /// Ends the turn of a program that is ready and said nothing: the next prompt is submitted.
+    /// Ends the turn of a program that is ready and said nothing: the user goes on.
     pub(super) fn wait_no_longer(&mut self) {
         if let Some(since) = self.ready.filter(|since| self.now >= self.due(*since))
             && self.words_due(since).is_some()
