@@ -29,11 +29,16 @@ pub(super) fn left_of_cursor(line: &[u8]) -> String {
     cells.into_iter().collect()
 }
 
-/// The text left of the cursor where a complete line was ended, blanks kept. A prompt at the right is not
-/// part of it.
-pub(super) fn left_of_end(line: &[u8]) -> String {
+/// The row that a complete line leaves behind, blanks kept: left of the cursor where the line was ended, since
+/// a prompt at the right is not part of it. Who moved the cursor to the row's beginning first means all of it.
+pub(super) fn entered_row(line: &[u8]) -> String {
     let end = line.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
-    left_of_cursor(line.get(..end).unwrap_or(line))
+    let paper = Paper::write(line.get(..end).unwrap_or(line));
+    let mut cells = paper.lines.get(paper.row).cloned().unwrap_or_default();
+    if paper.col > 0 {
+        cells.resize(paper.col, ' ');
+    }
+    cells.into_iter().collect()
 }
 
 #[derive(Debug)]

@@ -37,6 +37,9 @@ fn lines_of_one_write_are_split_where_a_prompt_stands_before_the_echo_of_the_nex
         |profile| (profile, bash().keys("echo 1\recho 2\r").print(&bash_bytes), format!("{OFF}1\r\n"));
     let python = Play::new().raw().print(">>> ").rest().keys("print(1)\rprint(2)\r").print("p");
     let python = python.print("rint(1)\r\n1\r\n>>> print(2)\r\n2\r\n>>> ");
+    let pyrepl = Play::new().raw().print(&format!("{ON}>>> ")).rest().keys("print(1)\rprint(2)\r");
+    let pyrepl = pyrepl.print(&format!("print(1)\x1b[12D\n\r\x1b[?2004l1\r\n{ON}>>> \x1b[4D\x1b[4C"));
+    let pyrepl = pyrepl.print(&format!("print(2)\x1b[12D\n\r\x1b[?2004l2\r\n{ON}>>> "));
     let node_prompt = "\x1b[1G\x1b[0J> \x1b[3G";
     let node =
         Play::new().raw().print(node_prompt).rest().keys("f(1)\rf(2)\r").print("f(1)\r\r\n\x1b[33m1\r\n");
@@ -54,6 +57,7 @@ fn lines_of_one_write_are_split_where_a_prompt_stands_before_the_echo_of_the_nex
         shell(pattern("P\\$ $")),
         shell(pattern("^P\\$ ")),
         (preset("python"), python, "1\r\n".to_owned()),
+        (preset("python"), pyrepl, "\r\x1b[?2004l1\r\n".to_owned()),
         (preset("node"), node, "\x1b[33m1\r\n".to_owned()),
         (preset("sqlite3"), sqlite, format!("{OFF}1\r\n")),
     ] {

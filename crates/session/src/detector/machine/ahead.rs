@@ -9,7 +9,7 @@
 
 use super::super::capture::Heard;
 use super::super::event::Signal;
-use super::super::render::left_of_end;
+use super::super::render::entered_row;
 use super::super::sequence::{strip, unstripped};
 use super::super::typed::{Typed, squeezed};
 use super::Detector;
@@ -62,7 +62,7 @@ struct Shown {
 
 impl Shown {
     fn new(line: &[u8], prompt: &str) -> Self {
-        Self { row: left_of_end(line), squeezed: squeezed(&strip(line)), prompt: squeezed(prompt) }
+        Self { row: entered_row(line), squeezed: squeezed(&strip(line)), prompt: squeezed(prompt) }
     }
 }
 
