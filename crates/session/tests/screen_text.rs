@@ -130,7 +130,7 @@ fn gather(events: &[Value], rules: &TextRules, turn: &Value, until: f64) -> Gath
     }
     let interrupted = turn["interrupted"].as_bool().unwrap();
     let mut gathered = gatherer.text(if interrupted { Ending::Interrupted } else { Ending::Complete });
-    if let Some(prompt) = turn["prompt"].as_str().filter(|_| gathered.text.is_empty()) {
+    if let Some(prompt) = turn["prompt"].as_str().filter(|_| gathered.text.is_empty() && !interrupted) {
         gathered.text = gatherer.answer_again(prompt);
     }
     gathered

@@ -134,14 +134,14 @@ impl Capture {
         let after = self.place(at);
         let first = !std::mem::replace(&mut self.lines_seen, true);
         let Head::Open(expected) = &mut self.head else { return };
-        let since_enter = squeezed(&strip(self.bytes.get(..after).unwrap_or(&self.bytes)));
-        let silent = first && since_enter.is_empty();
+        let since_enter = first.then(|| squeezed(&strip(self.bytes.get(..after).unwrap_or(&self.bytes))));
+        let silent = since_enter.as_ref().is_some_and(String::is_empty);
         let Some(expected) = expected.as_mut().filter(|_| !silent) else {
             self.head = Head::Done(after);
             return;
         };
         let line_editor = self.echoing.line_editor;
-        let is_rest = first && expected.is_rest(&since_enter, line, line_editor);
+        let is_rest = since_enter.is_some_and(|since| expected.is_rest(&since, line, line_editor));
         if !is_rest && !expected.is_echo(line, &squeezed(prompt), line_editor) {
             self.head = Head::Done(0);
             return;

@@ -135,10 +135,11 @@ impl Gatherer {
     }
 
     /// What stands below the last prompt, where the same was asked as before: a page of equal turns looks the
-    /// same when it has scrolled by one of them, and then nothing on it is new.
+    /// same when it has scrolled by one of them, and then nothing on it is new. The main screen says what
+    /// scrolled.
     pub fn answer_again(&self, asked: &str) -> String {
         let said = || {
-            let turn = self.turn.as_ref()?;
+            let turn = self.turn.as_ref().filter(|turn| turn.alternate)?;
             let at = self.last_prompt(&turn.side.rows)?;
             let prompt = &turn.side.rows.get(at)?.text;
             let is_same = prompt.ends_with(asked.trim()) && turn.prompt.as_ref() == Some(prompt);

@@ -1,7 +1,7 @@
 //! Lines typed ahead and lines typed to a running program, in the bytes that the programs print for them.
 
 use crate::play::{Cut, Play};
-use turnkeep_session::detector::{Profile, State, presets};
+use turnkeep_session::detector::{Happening, Profile, State, presets};
 
 /// The contents of all turns; each way to cut the bytes gives the same.
 fn contents(play: &Play, profile: &Profile) -> Vec<String> {
@@ -150,13 +150,12 @@ fn a_line_that_the_first_prompt_takes_is_a_turn_though_that_prompt_never_rested(
     let by_keys = by_keys.print(&format!("\r\n{bash_answer}"));
     let before = Play::new().canonical().keys("echo 1\r").print("echo 1\r\nWelcome\r\n").wait(9).raw();
     let before = before.print(&format!("{ON}P$ echo 1\r\n{bash_answer}"));
-    let plain = Play::new().canonical().keys("echo 1\r").print("echo 1\r\n").wait(9).print("P$ 1\r\nP$ ");
     for (name, play, profile, content) in [
         ("at the prompt", &at_prompt, preset("bash"), format!("{OFF}1\r\n")),
         ("at a prompt that only its pattern tells", &at_prompt, pattern("^P\\$ $"), format!("{OFF}1\r\n")),
         ("key by key", &by_keys, preset("bash"), format!("{OFF}1\r\n")),
         ("before the prompt", &before, preset("bash"), format!("{OFF}1\r\n")),
-        ("where the tty echoes", &plain, pattern("^P\\$ "), "1\r\n".to_owned()),
+        ("key by key, by its pattern", &by_keys, pattern("^P\\$ $"), format!("{OFF}1\r\n")),
     ] {
         assert_eq!(contents(&play.clone().rest(), &profile), [content], "{name}");
     }
@@ -167,7 +166,12 @@ fn a_line_that_was_read_before_the_first_prompt_is_no_turn() {
     let asked = Play::new().canonical().print("Name? ").rest().keys("bob\r").print("bob\r\nHello bob\r\n");
     let asked = asked.raw().print(&format!("{ON}P$ ")).rest();
     for profile in [preset("bash"), pattern("^P\\$ $")] {
-        assert_eq!(contents(&asked, &profile), Vec::<String>::new());
+        let told = asked.clone().print("a word from the background\r\n").rest();
+        assert_eq!(contents(&told, &profile), Vec::<String>::new());
+        assert_eq!(
+            asked.happenings(profile.clone(), Cut::Whole).last(),
+            Some(&Happening::State(State::Ready))
+        );
         let then = asked.clone().submit("echo 1").print(&format!("{OFF}1\r\n{ON}P$ ")).rest();
         assert_eq!(contents(&then, &profile), [format!("{OFF}1\r\n")]);
     }

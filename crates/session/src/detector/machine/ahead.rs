@@ -68,13 +68,15 @@ impl Shown {
 
 impl Detector {
     /// An Enter that is the submit of the next turn, if a boundary comes first. A screen shows what it
-    /// takes up, and only the last Enter is of interest; what is answered before its first prompt are dialogs.
+    /// takes up, and only the last Enter is of interest. Before the first prompt dialogs and questions are
+    /// answered: there a line waits only where the program itself says whether it reads one.
     pub(super) fn queue(&mut self, typed: Typed, submits: bool) {
         let echoes = self.tty.is_none_or(|mode| mode.echo || !mode.canonical);
         let heard =
             if submits && self.tty.is_none_or(|mode| mode.echo) { Heard::Ahead } else { Heard::Inside };
         let (is_stream, is_open) = (self.is_stream(), self.phase.is_open());
-        let Some(queued) = self.phase.queued_mut().filter(|_| is_stream || is_open) else { return };
+        let may_wait = is_open || (is_stream && self.profile.line.is_none());
+        let Some(queued) = self.phase.queued_mut().filter(|_| may_wait) else { return };
         if let Some(line) = typed.plain().filter(|_| echoes && is_stream && is_open) {
             let from = if line.is_empty() { self.line.offset } else { self.typed_from };
             self.capture.typed(from, line, heard);

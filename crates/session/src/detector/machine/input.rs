@@ -2,6 +2,7 @@
 
 use super::super::event::Signal;
 use super::super::keys::Key;
+use super::super::render::left_of_cursor;
 use super::super::typed::Typed;
 use super::Detector;
 use crate::pattern::Pattern;
@@ -84,6 +85,7 @@ impl Detector {
             return;
         }
         self.see_typed_prompt();
+        self.see_first_prompt(&typed);
         self.wait_no_longer();
         let asked = self.asks();
         if !asked && self.phase.takes_submit(self.shows_working(), self.is_stream()) {
@@ -103,6 +105,16 @@ impl Detector {
         let Some(view) = self.view.as_mut() else { return };
         if behind_prompt(&view.left_of_cursor(), &rule.cursor).is_some() {
             self.prompt_seen(signal, self.line.start);
+        }
+    }
+
+    /// The first prompt of the line rule may not have rested yet: it stands before what was typed.
+    fn see_first_prompt(&mut self, typed: &Typed) {
+        let Some(pattern) = self.profile.line.as_ref().filter(|_| self.phase.is_starting()) else { return };
+        let row = left_of_cursor(self.line.bytes());
+        let typed = typed.plain().map(String::from_utf8_lossy).unwrap_or_default();
+        if pattern.matches(row.strip_suffix(&*typed).unwrap_or(&row)) {
+            self.prompt_seen(Signal::Line, self.line.start);
         }
     }
 

@@ -87,6 +87,10 @@ impl Phase {
         matches!(self, Self::Open(_))
     }
 
+    pub(super) fn is_starting(&self) -> bool {
+        matches!(self, Self::Starting(_))
+    }
+
     pub(super) fn is_idle(&self) -> bool {
         matches!(self, Self::Idle)
     }

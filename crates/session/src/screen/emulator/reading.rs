@@ -4,20 +4,26 @@ use super::super::intake::EMOJI_FORM;
 use super::super::row::{Colour, Lead, Row};
 use super::{FILLER, Screen};
 
+/// How many blanks may stand where a line is wrapped.
+const WRAP_BLANKS_MAX: u16 = 8;
+
 impl Screen {
     /// The first rows that the emulator shows. What is plain is taken as a whole, the rest cell by cell.
     pub(super) fn read_rows(&self, rows: u16, cols: u16) -> impl Iterator<Item = Row> {
         let texts = self.parser.screen().rows(0, cols).zip(0..rows);
         texts.map(
             move |(text, row)| {
-                if text.is_ascii() { self.plain_row(row, text) } else { self.read_row(row, cols) }
+                if text.is_ascii() { self.plain_row(row, cols, text) } else { self.read_row(row, cols) }
             },
         )
     }
 
     /// A row of characters of one cell and one byte each.
-    fn plain_row(&self, row: u16, mut text: String) -> Row {
-        text.truncate(text.trim_end().len());
+    fn plain_row(&self, row: u16, cols: u16, mut text: String) -> Row {
+        let wrapped = self.is_wrapped(row, cols);
+        if !wrapped {
+            text.truncate(text.trim_end().len());
+        }
         let bytes = text.as_bytes();
         let first = bytes.iter().position(|byte| *byte != b' ');
         let gap = first.and_then(|at| Some(at + bytes.get(at..)?.iter().position(|byte| *byte == b' ')?));
@@ -28,7 +34,7 @@ impl Screen {
             col.and_then(|col| screen.cell(row, col)).map(look).unwrap_or_default()
         };
         let (lead, word) = (look_at(first), look_at(second));
-        Row { wrapped: self.is_wrapped(row), lead, word, text }
+        Row { wrapped, lead, word, text }
     }
 
     fn read_row(&self, row: u16, cols: u16) -> Row {
@@ -44,24 +50,23 @@ impl Screen {
             }
             blank = !printed;
         }
-        text.truncate(text.trim_end().len());
-        let mut words = words.into_iter();
-        Row {
-            text,
-            wrapped: self.is_wrapped(row),
-            lead: words.next().unwrap_or_default(),
-            word: words.next().unwrap_or_default(),
+        let wrapped = self.is_wrapped(row, cols);
+        if !wrapped {
+            text.truncate(text.trim_end().len());
         }
+        let mut words = words.into_iter();
+        Row { text, wrapped, lead: words.next().unwrap_or_default(), word: words.next().unwrap_or_default() }
     }
 
-    /// Whether a line goes on in the next row. Something stands at the end of such a row: a program that does
-    /// not know the window's new size yet fills rows with blanks up to the old one.
-    fn is_wrapped(&self, row: u16) -> bool {
+    /// Whether a line goes on in the next row; then a blank at its end is part of it. Something stands near the
+    /// end of such a row: a program that does not know the window's new size yet fills rows with blanks up to
+    /// the old one.
+    fn is_wrapped(&self, row: u16, cols: u16) -> bool {
         let screen = self.parser.screen();
-        let cols = screen.size().1.get();
+        let all = screen.size().1.get();
         let printed =
             |col| screen.cell(row, col).is_some_and(|cell| cell.has_contents() && cell.contents() != " ");
-        screen.row_wrapped(row) && (cols.saturating_sub(2)..cols).any(printed)
+        cols == all && screen.row_wrapped(row) && (all.saturating_sub(WRAP_BLANKS_MAX)..all).any(printed)
     }
 
     pub(super) fn read_cell(&self, (row, col): (u16, u16), text: &mut String) {
