@@ -31,6 +31,8 @@ const BODY_BYTES_MAX: usize = 256 << 20;
 pub(crate) struct Http {
     target: Target,
     connection: Option<SendRequest<Full<Bytes>>>,
+    /// Whether nothing of the last request left this process.
+    unsent: bool,
 }
 
 /// What a write is answered.
@@ -125,7 +127,7 @@ impl Call {
 impl Http {
     /// A client of the server at `target`; connects when first used.
     pub(crate) fn new(target: Target) -> Self {
-        Self { target, connection: None }
+        Self { target, connection: None, unsent: false }
     }
 
     /// Where the server is.
@@ -173,6 +175,11 @@ impl Http {
         Ok(())
     }
 
+    /// Whether the last request failed before anything of it was sent.
+    pub(crate) fn was_unsent(&self) -> bool {
+        self.unsent
+    }
+
     /// What an answer with an error's status says to whoever has this client's token.
     pub(crate) fn refused(&self, status: StatusCode, body: &[u8]) -> Refused {
         Refused { of_a_person: self.is_a_person(), ..Refused::new(status, body) }
@@ -199,9 +206,10 @@ impl Http {
         let request = self.request(call)?;
         self.reach().await?;
         let mut sender = self.connection.take().context("there is no connection")?;
-        let response = sender.send_request(request).await;
+        let response = sender.try_send_request(request).await;
+        self.unsent = response.as_ref().is_err_and(|error| error.message().is_some());
         let response = response.map_err(|error| {
-            Failure::new(format!("the server at {} did not answer: {error}", self.target)).hint(
+            Failure::new(format!("the server at {} did not answer: {}", self.target, error.error())).hint(
                 "--server takes the HTTP address (port 9010 by default), not the one of the binary protocol",
             )
         })?;

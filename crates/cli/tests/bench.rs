@@ -34,7 +34,7 @@ fn a_quick_run_over_a_ledger_fills_its_table_and_leaves_nothing_behind() {
     assert!(output.status.success(), "{errors}");
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let rows = report["rows"].as_array().unwrap();
-    assert_eq!(rows.len(), 32, "{report:#}");
+    assert_eq!(rows.len(), 31, "{report:#}");
     for row in rows {
         assert!(row["measured"].as_f64().unwrap() > 0.0, "{row}");
         assert!(row["goals"].as_array().unwrap().iter().all(|goal| goal["met"].is_null()), "{row}");

@@ -509,19 +509,26 @@ fn a_fault_names_the_option_and_is_a_sentence() {
 
 #[test]
 fn a_repair_says_which_worlds_stay_closed() {
-    let sandbox = Sandbox::new().with_team();
-    sandbox.ok(&["world", "new", "other"]);
-    let segment = sandbox.data().join("log/0000000001.seg");
-    let mut bytes = std::fs::read(&segment).unwrap();
-    let at = bytes.windows(13).position(|text| text == b"rounding test").unwrap();
-    bytes[at] ^= 1;
-    std::fs::write(&segment, bytes).unwrap();
-    let said = sandbox.ok(&["repair", "repaired"]);
-    assert!(said.contains("The world team stays closed") && !said.contains("world other"), "{said}");
-    let log = said.split('`').find_map(|command| command.strip_prefix("turnkeep ")).unwrap();
-    let args: Vec<&str> = log.split(' ').chain(["--data", "repaired"]).collect();
-    assert!(sandbox.ok(&args).contains("turnkeep.ledger."), "{log}");
-    assert!(!sandbox.output(&["stream", "team", "--data", "repaired"], b"").status.success());
+    for whole_frame in [false, true] {
+        let sandbox = Sandbox::new().with_team();
+        sandbox.ok(&["invoke", "team", "Later."]);
+        sandbox.ok(&["world", "new", "other"]);
+        let segment = sandbox.data().join("log/0000000001.seg");
+        let mut bytes = std::fs::read(&segment).unwrap();
+        let words = bytes.windows(13).position(|text| text == b"rounding test").unwrap();
+        let frame = bytes[..words].windows(4).rposition(|magic| magic == b"TKF1").unwrap();
+        bytes[if whole_frame { frame + 60 } else { words }] ^= 1;
+        std::fs::write(&segment, bytes).unwrap();
+        let said = sandbox.ok(&["repair", "repaired"]);
+        assert!(said.contains("The world team stays closed") && !said.contains("world other"), "{said}");
+        let log = said.split('`').find_map(|command| command.strip_prefix("turnkeep ")).unwrap();
+        let args: Vec<&str> = log.split(' ').chain(["--data", "repaired"]).collect();
+        assert!(sandbox.ok(&args).contains("turnkeep.ledger."), "{log}");
+        for command in [&["stream", "team"][..], &["invoke", "team", "On top of it."]] {
+            let args = [command, &["--data", "repaired"]].concat();
+            assert!(!sandbox.output(&args, b"").status.success(), "{whole_frame}: {args:?}");
+        }
+    }
 }
 
 #[test]

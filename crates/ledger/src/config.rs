@@ -172,8 +172,8 @@ impl Person {
                 return Err(node.fault("may hold at most 32 aliases"));
             }
         }
-        if let Some(node) = node.optional("identity")? {
-            person.identity = Some(label(&node)?);
+        if node.fields()?.contains_key("identity") {
+            person.identity = node.optional("identity")?.map(|node| label(&node)).transpose()?;
         }
         if let Some(node) = node.optional("human")? {
             person.human = node.boolean()?;

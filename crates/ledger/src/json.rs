@@ -25,10 +25,41 @@ pub fn parse(bytes: &[u8]) -> Result<Value, Fault> {
     }
     let invalid = |fault: JsonFault| Fault::new(Code::JsonInvalid, "", fault.to_string());
     let value = parse_json(bytes, NESTING_MAX).map_err(invalid)?;
-    match Node::root(&value, Code::TextInvalid).nul() {
-        Some(path) => Err(Fault::new(Code::TextInvalid, path, "holds the character NUL")),
+    match nul(&value) {
+        Some(steps) => Err(Fault::new(Code::TextInvalid, path(&steps), "holds the character NUL")),
         None => Ok(value),
     }
+}
+
+/// A step down into a value.
+enum Step<'a> {
+    Key(&'a str),
+    Item(usize),
+}
+
+/// The steps to the first value that holds the character NUL, the last one first; a key that has it is told by
+/// where it stands. They are put together on the way back only: a document without it costs no memory.
+fn nul(value: &Value) -> Option<Vec<Step<'_>>> {
+    let behind = |step, value| {
+        let mut steps = nul(value)?;
+        steps.push(step);
+        Some(steps)
+    };
+    match value {
+        Value::String(text) => text.contains('\0').then(Vec::new),
+        Value::Array(items) => items.iter().enumerate().find_map(|(at, item)| behind(Step::Item(at), item)),
+        Value::Object(fields) if fields.keys().any(|key| key.contains('\0')) => Some(Vec::new()),
+        Value::Object(fields) => fields.iter().find_map(|(key, value)| behind(Step::Key(key), value)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    }
+}
+
+fn path(steps: &[Step<'_>]) -> String {
+    steps.iter().rev().fold(String::new(), |path, step| match step {
+        Step::Key(key) if path.is_empty() => (*key).to_owned(),
+        Step::Key(key) => format!("{path}.{key}"),
+        Step::Item(at) => format!("{path}[{at}]"),
+    })
 }
 
 /// How many values a document holds at most: one, and one more for each comma and each bracket that opens.
@@ -66,22 +97,6 @@ impl<'a> Node<'a> {
     /// A complaint about this value.
     pub fn fault(&self, message: impl Into<std::borrow::Cow<'static, str>>) -> Fault {
         Fault::new(self.code, self.path.clone(), message)
-    }
-
-    /// Where the character NUL is, if it is anywhere; a key that has it is told by where it stands.
-    fn nul(&self) -> Option<String> {
-        match self.value {
-            Value::String(text) => text.contains('\0').then(|| self.path.clone()),
-            Value::Array(_) => self.items().ok()?.iter().find_map(Node::nul),
-            Value::Object(fields) => {
-                let of_field = |(key, value): (&String, &Value)| {
-                    Node { value, path: self.at(key), code: self.code }.nul()
-                };
-                let in_key = fields.keys().any(|key| key.contains('\0')).then(|| self.path.clone());
-                in_key.or_else(|| fields.iter().find_map(of_field))
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) => None,
-        }
     }
 
     fn at(&self, key: &str) -> String {
@@ -153,6 +168,22 @@ pub fn fingerprint(value: &Value) -> [u8; 32] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_nul_is_told_by_its_place_and_paths_are_made_for_nothing_else() {
+        for (text, path) in [
+            (r#"{"a":{"b":["x","\u0000"]}}"#, "a.b[1]"),
+            (r#"["\u0000"]"#, "[0]"),
+            (r#"{"a":{"\u0000":1}}"#, "a"),
+            (r#""\u0000""#, ""),
+        ] {
+            let fault = parse(text.as_bytes()).unwrap_err();
+            assert_eq!((fault.code, fault.path.as_str()), (Code::TextInvalid, path), "{text}");
+        }
+        // With a path for each item this would take a hundred gigabytes.
+        let long = format!(r#"{{"{}":[{}0]}}"#, "k".repeat(1 << 20), "0,".repeat(100_000));
+        assert!(parse(long.as_bytes()).is_ok());
+    }
 
     #[test]
     fn a_key_twice_a_nul_and_a_tail_are_refused() {

@@ -13,7 +13,7 @@ use turnkeep_types::{BlobHash, ContextId, TurnId};
 
 use crate::fact::{Fact, Family};
 use crate::ids::Name;
-use crate::reading::{PAGE_TURNS, Turns};
+use crate::reading::{PAGE_TURNS, Turns, whole_page};
 use crate::record::{self, RecordError};
 use crate::world::World;
 
@@ -249,10 +249,9 @@ impl Place {
         let Stretch { context, turns: end, .. } = *self.of(family);
         let mut from = 0;
         while from < end {
-            let turns = store.range(context, from, PAGE_TURNS.min(end - from) as usize)?;
-            let Some(last) = turns.last() else { return Ok(()) };
-            from = last.depth + 1;
-            turns.iter().try_for_each(&mut take)?;
+            let count = PAGE_TURNS.min(end - from);
+            whole_page(store, context, from, count)?.iter().try_for_each(&mut take)?;
+            from += count;
         }
         Ok(())
     }

@@ -2,13 +2,13 @@
 //!
 //! A long stretch of turns is read by [`READERS`] threads, page by page in turns, while the caller takes the
 //! facts over; a short one by the caller alone. The caller gets the same facts in the same order, up to the
-//! page with the first fault. A reader that cannot be started or breaks off costs time only: the caller reads what it
+//! page with the first fault. A reader that cannot be started costs time only: the caller reads what it
 //! should have read.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-use turnkeep_store::Store;
+use turnkeep_store::{ReadError, Store, Turn};
 use turnkeep_types::{ContextId, TurnId};
 
 use crate::fact::Fact;
@@ -37,6 +37,22 @@ pub(crate) struct Turns {
     pub(crate) end: u32,
 }
 
+/// The turns of a context from a depth on, all of them: the store leaves out what lies before a turn that was
+/// lost to damage, and half a past is none.
+pub(crate) fn whole_page(
+    store: &Store,
+    context: ContextId,
+    from: u32,
+    count: u32,
+) -> Result<Vec<Turn>, LoadError> {
+    let turns = store.range(context, from, count as usize)?;
+    if turns.len() == count as usize {
+        return Ok(turns);
+    }
+    let lost = turns.first().and_then(|behind| behind.parent).or(store.context(context)?.head);
+    Err(lost.map_or(ReadError::UnknownContext(context), ReadError::LostTurn).into())
+}
+
 impl Turns {
     fn pages(self) -> u32 {
         self.end.saturating_sub(self.from).div_ceil(PAGE_TURNS)
@@ -45,7 +61,7 @@ impl Turns {
     /// Reads one page.
     fn read(self, store: &Store, page: u32) -> Result<Page, LoadError> {
         let from = self.from + page * PAGE_TURNS;
-        let turns = store.range(self.context, from, PAGE_TURNS.min(self.end - from) as usize)?;
+        let turns = whole_page(store, self.context, from, PAGE_TURNS.min(self.end - from))?;
         turns.iter().map(|turn| Ok((turn.id, fact_of(store, turn)?))).collect()
     }
 

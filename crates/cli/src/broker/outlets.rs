@@ -1,8 +1,9 @@
 //! What the broker's sinks reach from here: the desktop's clipboard and the turn store.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
 use turnkeep_client::capture::{CaptureStore, Kept};
@@ -14,6 +15,9 @@ use crate::config::Config;
 use crate::desktop::surroundings;
 use crate::http::{Call, Http};
 use crate::session::{Need, Session};
+
+/// How long a turn waits for the labels of its context.
+const LABEL_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// The outlets that this process can offer. To be called on the runtime that serves them.
 pub(crate) fn outlets(config: &Config) -> Outlets {
@@ -76,8 +80,10 @@ pub(crate) async fn keep(config: &Config, turn: &FoundTurn) -> Result<Kept> {
 async fn keep_in(session: &mut Session, turn: &FoundTurn) -> Result<Kept> {
     let store = CaptureStore::new(session.client().await?);
     let context = store.context(&turn.session).await?;
-    // A label that cannot be set is no reason not to keep the turn.
-    if let Err(error) = label(&mut session.http, &format!("/v1/contexts/{context}"), turn).await {
+    // A label that cannot be set, or not soon, is no reason not to keep the turn.
+    let path = format!("/v1/contexts/{context}");
+    let labelled = tokio::time::timeout(LABEL_TIME_MAX, label(&mut session.http, &path, turn)).await;
+    if let Err(error) = labelled.unwrap_or_else(|_| Err(anyhow!("the server does not answer"))) {
         tracing::warn!(error = format!("{error:#}"), %context, "a context has no labels");
     }
     Ok(store.keep(turn).await?)

@@ -87,7 +87,7 @@ impl<'a> Store<'a> {
                 Err(error) => error,
                 Ok(()) => match self.session.http.whatever(Call::post_bytes("/mcp", line.to_vec())).await {
                     Ok(answer) => return Ok(answer),
-                    Err(error) if may_be_repeated(line) => error,
+                    Err(error) if self.session.http.was_unsent() || may_be_repeated(line) => error,
                     Err(error) => return Err(error.context(UNKNOWN_OUTCOME)),
                 },
             };

@@ -144,6 +144,7 @@ impl<'a> Sweep<'a> {
 
     /// Adds up and looks through the window.
     fn work(&mut self) {
+        self.present = 0;
         let essential = self.essential();
         (0..essential).for_each(|term| self.add(term));
         let touched: u32 = self.touched.iter().map(|bits| bits.count_ones()).sum();

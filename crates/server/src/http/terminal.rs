@@ -100,10 +100,6 @@ impl Show {
             tokio::select! {
                 biased;
                 () = stopping.cancelled() => return Some((close_code::AWAY, "the server stops")),
-                seen = watch.next() => match seen {
-                    Seen::Shown(shown) => self.show(&shown).await.ok()?,
-                    Seen::Ended => return Some((CLOSE_GONE, Reason::SessionDisconnected.word())),
-                },
                 came = self.socket.recv() => match came {
                     Some(Ok(Message::Close(_))) => {
                         self.part().await;
@@ -116,6 +112,10 @@ impl Show {
                     ping_at = Instant::now() + period;
                     self.socket.send(Message::Ping(bytes::Bytes::new())).await.ok()?;
                 }
+                seen = watch.next() => match seen {
+                    Seen::Shown(shown) => self.show(&shown).await.ok()?,
+                    Seen::Ended => return Some((CLOSE_GONE, Reason::SessionDisconnected.word())),
+                },
             }
         }
     }

@@ -42,7 +42,7 @@ impl Worlds {
             let _one = worlds.making.lock().await;
             let name = world.config.world.clone();
             worlds.check_free(&name)?;
-            let place = worlds.keeper.found(&name, Base::default(), &beginning(&world)).await?;
+            let place = worlds.keeper.found(&name, Base::default(), beginning(&world)).await?;
             Ok(worlds.open_to_all(world, place))
         };
         self.keeper.finish(make).await?
@@ -53,10 +53,11 @@ impl Worlds {
         self: &Arc<Self>,
         origin: &Room,
         name: Name,
-        point: Option<Point>,
+        point: impl FnOnce(&World) -> Result<Option<Point>, Fault>,
     ) -> Result<Arc<Room>, LedgerError> {
-        let place = origin.place().await;
+        let (place, point) = origin.between_commits(point).await;
         let place = place.ok_or_else(|| Fault::new(Code::NotFound, "at", "nothing was written yet"))?;
+        let point = point?;
         let (worlds, from) = (Arc::clone(self), origin.name().clone());
         let make = async move {
             let _one = worlds.making.lock().await;
@@ -64,7 +65,7 @@ impl Worlds {
             let (store, fork) = (worlds.keeper.store.store().clone(), name.clone());
             let past = move || Past::of(&store, (&from, &place), &fork, point.as_ref());
             let past = worlds.keeper.blocking(past).await??;
-            let place = worlds.keeper.found(&name, past.base, &past.beginning).await?;
+            let place = worlds.keeper.found(&name, past.base, past.beginning).await?;
             let (store, contexts) = (worlds.keeper.store.store().clone(), place.contexts());
             let world = worlds.keeper.blocking(move || log::load(&store, contexts)).await??;
             let (world, place) = world.ok_or(log::LoadError::NoConfiguration(name))?;
@@ -97,7 +98,7 @@ impl Keeper {
         &self,
         name: &Name,
         base: Base,
-        beginning: &[Fact],
+        beginning: Vec<Fact>,
     ) -> Result<Place, LedgerError> {
         self.publish().await?;
         let [reality, audit, derived] = log::create_contexts(name, base);
@@ -109,7 +110,9 @@ impl Keeper {
         let mut place = Place::new([self.create_context(reality).await?, audit, derived]);
         // A fork's contexts have its origin's past in them already.
         place.skip(self.store.store())?;
-        let Some(command) = place.append(beginning)? else { return Ok(place) };
+        let here = place.clone();
+        let append = self.blocking(move || here.append(&beginning)).await??;
+        let Some(command) = append else { return Ok(place) };
         match self.store.run(command).await? {
             Outcome::Appended(appended) => place.advance(&appended),
             other => return Err(LedgerError::Abandoned(format!("an append ended as {other:?}"))),

@@ -106,7 +106,11 @@ impl Room {
         let work = async move {
             let mut pen = room.pen().await;
             let facts = room.read(decide)?;
-            room.commit(&mut pen, facts).await
+            room.commit(&mut pen, facts).await?;
+            drop(pen);
+            let keeper = Arc::clone(&room.keeper);
+            keeper.beside(async move { room.dismiss_writer().await });
+            Ok(())
         };
         self.keeper.finish(work).await?
     }
@@ -122,7 +126,7 @@ impl Room {
     pub(super) async fn commit(&self, pen: &mut Pen<'_>, facts: Vec<Fact>) -> Result<(), LedgerError> {
         if pen.0.is_none() {
             let beginning = self.read(beginning);
-            let place = self.keeper.found(&self.name, Base::default(), &beginning).await?;
+            let place = self.keeper.found(&self.name, Base::default(), beginning).await?;
             place.contexts().into_iter().for_each(|context| self.keeper.own(context, &self.name));
             *pen.0 = Some(place);
         }
@@ -175,8 +179,9 @@ impl Room {
         self.place.lock().await.as_ref().map(Place::contexts)
     }
 
-    /// The same, and how far they were read: the world as it is between two commits.
-    pub(super) async fn place(&self) -> Option<Place> {
-        self.place.lock().await.clone()
+    /// The same, and how far they were read, with a look at the world as it is then: no commit is under way.
+    pub(super) async fn between_commits<T>(&self, look: impl FnOnce(&World) -> T) -> (Option<Place>, T) {
+        let place = self.place.lock().await;
+        (place.clone(), self.read(look))
     }
 }

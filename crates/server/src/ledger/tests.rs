@@ -247,14 +247,17 @@ async fn p17_a_fork_shares_the_past_and_goes_its_own_way() {
         body = say(&room, "r-1", "one").await.unwrap().body;
         write(&room, "PLANNER", "r-2", &["CODER"], "two").await.unwrap();
         say(&room, "r-3", "three").await.unwrap();
-        let fork =
-            house.worlds.fork(&room, Name::new("other").unwrap(), Some(Point::Entries(2))).await.unwrap();
+        let fork = house
+            .worlds
+            .fork(&room, Name::new("other").unwrap(), |_| Ok(Some(Point::Entries(2))))
+            .await
+            .unwrap();
         assert_eq!(all(&fork), ["one", "two"]);
         assert_eq!(say(&fork, "r-1", "one").await.unwrap().body, body, "a request before the fork replays");
         say(&fork, "r-3", "another three").await.unwrap();
         assert_eq!(all(&fork), ["one", "two", "another three"]);
         assert_eq!(all(&room), ["one", "two", "three"]);
-        let taken = house.worlds.fork(&room, Name::new("other").unwrap(), None).await;
+        let taken = house.worlds.fork(&room, Name::new("other").unwrap(), |_| Ok(None)).await;
         assert_eq!(code(taken.err().unwrap()), Code::NameTaken);
     }
     let house = House::open(disk);

@@ -226,18 +226,12 @@ impl Room {
         if !lines.is_empty() {
             self.commit(&mut self.pen().await, lines).await?;
         }
-        self.dismiss(&mut process);
         Ok(Asked { end, failed, _lease: Some((place, process)) })
     }
 
-    /// Ends a writer that is not the world's any more. One that is being asked is ended when it has answered.
-    pub(crate) fn dismiss_writer(&self) {
-        if let Ok(mut process) = self.seat.process.try_lock() {
-            self.dismiss(&mut process);
-        }
-    }
-
-    fn dismiss(&self, process: &mut Option<Process>) {
+    /// Ends a writer that is not the world's any more. One that is being asked is ended when its beat is over.
+    pub(super) async fn dismiss_writer(&self) {
+        let mut process = self.seat.process.lock().await;
         if process.as_ref().is_some_and(|process| !self.read(|world| process.charge.is_still(world))) {
             *process = None;
         }

@@ -48,8 +48,8 @@ impl Failure {
 
 /// Reads one message.
 pub(super) fn read(bytes: &[u8]) -> Result<Incoming, Failure> {
-    let mut message =
-        strict::parse(bytes).map_err(|fault| Failure::unreadable(fault.message.into_owned()))?;
+    let mut message = strict::parse(bytes)
+        .map_err(|fault| Failure::unreadable(format!("{} {}", fault.path, fault.message)))?;
     if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
         return Err(Failure::no_message("a message is one JSON-RPC 2.0 object"));
     }

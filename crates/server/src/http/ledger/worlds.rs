@@ -114,7 +114,6 @@ pub(crate) async fn change(
     body: body::Json,
 ) -> Result<Json<Value>, ApiError> {
     seat.room.record_what(move |world| changed(world, &body)).await?;
-    seat.room.dismiss_writer();
     Ok(Json(shape(&seat.room)))
 }
 
@@ -150,9 +149,8 @@ pub(crate) async fn fork(
     let given = root.field("world_id")?;
     let name = Name::new(given.text()?).ok_or_else(|| given.fault(NAME_RULE))?;
     let at = root.optional("at")?.map(|node| node.text()).transpose()?;
-    let point = |at| seat.room.read(|world| Point::read(world, &Viewer::operator(), at, "at"));
-    let at = at.map(point).transpose()?;
-    let room = shared.worlds.fork(&seat.room, name, at).await?;
+    let point = |world: &World| at.map(|at| Point::read(world, &Viewer::operator(), at, "at")).transpose();
+    let room = shared.worlds.fork(&seat.room, name, point).await?;
     Ok((StatusCode::CREATED, Json(shape(&room))))
 }
 

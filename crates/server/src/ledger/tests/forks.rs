@@ -130,7 +130,7 @@ async fn p17_a_fork_answers_as_its_origin_did_and_does_so_after_a_restart() {
     assert_ne!(said.0, moved.0, "another zone is seen");
     let now = room.read(|world| (world.clock.time.clone(), world.position()));
     let fork = async |name: &str, from: &Arc<Room>, point: Option<Point>| {
-        house.worlds.fork(from, Name::new(name).unwrap(), point).await.unwrap()
+        house.worlds.fork(from, Name::new(name).unwrap(), |_| Ok(point)).await.unwrap()
     };
     fork("at-once", &room, None).await;
     future(&room).await;
@@ -165,7 +165,7 @@ async fn p17_a_fork_of_a_world_with_a_writer_is_sound_and_its_writer_begins_on_i
     let room = house.world(json!({ "world_id": "w", "writer": silent, "writer_persons": ["ANN"] })).await;
     write(&room, "ANN", "r-1", &["ANN"], "only for ANN").await.unwrap();
     say(&room, "r-2", "I knock.").await.unwrap();
-    let fork = house.worlds.fork(&room, Name::new("fork").unwrap(), None).await.unwrap();
+    let fork = house.worlds.fork(&room, Name::new("fork").unwrap(), |_| Ok(None)).await.unwrap();
     is_sound(&house, &fork).await;
     say(&fork, "r-3", "I knock again.").await.unwrap();
     assert_eq!(fork.read(|world| world.epoch().map(|epoch| epoch.number)), Some(2));

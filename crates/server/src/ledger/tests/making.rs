@@ -50,12 +50,12 @@ async fn p17_a_fork_leaves_out_a_beat_without_entries_behind_its_point() {
         ("by-time", room.read(|world| Point::read(world, &Viewer::operator(), time.as_str(), "at")).unwrap()),
         ("by-entries", Point::Entries(1)),
     ] {
-        let fork = house.worlds.fork(&room, name(fork), Some(point.clone())).await.unwrap();
+        let fork = house.worlds.fork(&room, name(fork), |_| Ok(Some(point.clone()))).await.unwrap();
         assert_eq!(all(&fork), ["one"]);
         assert_eq!(fork.read(|world| world.clock.time.clone()), time, "{point:?}");
         assert!(fork.read(|world| world.outcome("r-2").is_none()), "{point:?}");
     }
-    let now = house.worlds.fork(&room, name("now"), None).await.unwrap();
+    let now = house.worlds.fork(&room, name("now"), |_| Ok(None)).await.unwrap();
     assert!(now.read(|world| world.outcome("r-2").is_some()));
 }
 
@@ -69,7 +69,7 @@ async fn a_fork_that_was_begun_elsewhere_and_never_finished_does_not_stop_anothe
         for command in log::create_contexts(&name("other"), Base { reality: TurnId::new(1), derived: None }) {
             house.store.run(command).unwrap();
         }
-        let fork = house.worlds.fork(&room, name("other"), None).await.unwrap();
+        let fork = house.worlds.fork(&room, name("other"), |_| Ok(None)).await.unwrap();
         assert_eq!(all(&fork), ["one"]);
     }
     let house = House::open(disk);

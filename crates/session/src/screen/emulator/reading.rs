@@ -34,7 +34,7 @@ impl Screen {
             col.and_then(|col| screen.cell(row, col)).map(look).unwrap_or_default()
         };
         let (lead, word) = (look_at(first), look_at(second));
-        Row { wrapped, lead, word, text }
+        Row { text, wrapped, lead, word }
     }
 
     fn read_row(&self, row: u16, cols: u16) -> Row {
