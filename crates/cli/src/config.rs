@@ -134,10 +134,10 @@ pub(crate) fn process_environment(name: &str) -> Option<String> {
     if name == TOKEN_VARIABLE {
         return std::env::var_os(name).map(|token| token.to_string_lossy().into_owned());
     }
-    let named = std::env::var(name).ok();
     let known = || std::env::home_dir()?.into_os_string().into_string().ok();
-    let value = named.or_else(|| if name == "HOME" { known() } else { None });
-    value.filter(|value| !value.is_empty())
+    let is_said = |value: &String| !value.is_empty();
+    let named = std::env::var(name).ok().filter(is_said);
+    named.or_else(|| if name == "HOME" { known().filter(is_said) } else { None })
 }
 
 impl Config {

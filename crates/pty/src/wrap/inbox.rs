@@ -155,6 +155,11 @@ impl Inbox {
         self.paste.is_some() || self.marked_at.is_some()
     }
 
+    /// Whether the end mark of a dropped paste is out: a signal would make the terminal forget it.
+    pub(super) fn has_mark(&self) -> bool {
+        self.marked_at.is_some()
+    }
+
     /// Lets the keys go on that wait for the child to read an end mark, when it has or takes too long.
     pub(super) fn look_for_mark(&mut self, now: Instant, held: impl FnOnce() -> Held) {
         let since = self.marked_at.map(|at| now.saturating_duration_since(at));

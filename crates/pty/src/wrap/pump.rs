@@ -175,12 +175,12 @@ impl Pump {
         self.write_child();
     }
 
-    /// Drops what others want to say, if the user sends a signal instead.
+    /// Drops what others want to say, if the user sends a signal instead. While the end mark of what was
+    /// dropped is unread, the terminal must not forget its input once more: the key waits, and so does this.
     fn interrupt_pastes(&mut self, keys: &[u8]) {
-        let is_pasting = self.state.inbox.is_pasting();
-        let Some(master) = self.master.as_ref().filter(|_| is_pasting || self.injected.is_waiting()) else {
-            return;
-        };
+        let inbox = &self.state.inbox;
+        let is_due = !inbox.has_mark() && (inbox.is_pasting() || self.injected.is_waiting());
+        let Some(master) = self.master.as_ref().filter(|_| is_due) else { return };
         if interrupts(master, keys) {
             self.state.inbox.drop_paste();
             self.injected.forget();

@@ -97,8 +97,8 @@ pub(super) async fn fork(http: &mut Http, args: &ForkArgs, app: &mut App) -> Res
     let world = http.json(Call::post(path(&args.world, "/fork"), &body)).await?;
     made(&world, app)?;
     if args.at.is_some() {
-        let page = http.json(Call::get(path(&args.new, "/stream")).query("limit", 1)).await?;
-        if entries(&page, "/stream/entries").is_empty() {
+        let page = http.json(Call::get(path(&args.new, "/stream")).query("limit", 1)).await;
+        if page.is_ok_and(|page| entries(&page, "/stream/entries").is_empty()) {
             eprintln!("note: nothing that the operator may see is from before then");
         }
     }

@@ -10,6 +10,9 @@ use crate::output::Style;
 use crate::render::printable;
 use crate::render::turn::{date_text, text_of};
 
+/// The most entries that the server shows of what somebody knew.
+const KNEW_MAX: usize = 500;
+
 /// Show what a person could see, and what somebody else could see instead
 ///
 /// Answers "why did B not know X": with --vs it shows each entry that only one of the two could see, and
@@ -77,8 +80,9 @@ pub(super) async fn knew(http: &mut Http, args: &KnewArgs, app: &mut App) -> Res
         Some(other) => difference(&answer, &args.person, other, app)?,
     }
     if answer.get("complete").and_then(Value::as_bool) == Some(false) {
-        app.out
-            .line(format!("only the newest are shown: -n {} shows more, up to 500", args.limit.max(1) * 2))?;
+        let more = args.limit.saturating_mul(2).clamp(2, KNEW_MAX);
+        let how = if args.limit < KNEW_MAX { format!("-n {more}") } else { "--at TIME".to_owned() };
+        app.out.line(format!("only the newest are shown: {how} shows more"))?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! The rows of one turn, frame by frame, on both screens.
 //!
-//! Invariant: `rows[..top]` has left the screen and never changes again, `rows[top..]` is the
+//! Invariant: the texts of `rows[..top]` have left the screen and never change again, `rows[top..]` is the
 //! transcript as the last frame showed it. On the main screen the emulator says what scrolled off,
 //! so `top` is exact; on the alternate screen it is found by comparing frames. When two frames share
 //! nothing, a gap stands between them and the turn is incomplete. When the screen starts anew (an
