@@ -52,7 +52,8 @@ fn lines_of_one_write_are_split_where_a_prompt_stands_before_the_echo_of_the_nex
     let zsh = zsh.print(&format!("e\x08echo 1\x1b[?2004l\r\r\n1\r\n{zsh_prompt}"));
     let zsh = zsh.print(&format!("e\x08echo 2\x1b[?2004l\r\r\n2\r\n{zsh_prompt}"));
     for (profile, play, first) in [
-        (preset("zsh"), zsh, "1\r\n".to_owned()),
+        (preset("zsh"), zsh.clone(), "1\r\n".to_owned()),
+        (pattern("P# $"), zsh, "1\r\n".to_owned()),
         shell(preset("bash")),
         shell(pattern("P\\$ $")),
         shell(pattern("^P\\$ ")),

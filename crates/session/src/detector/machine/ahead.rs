@@ -217,8 +217,11 @@ impl Detector {
         self.signals.paste.is_some() && self.profile.prompt.as_ref().is_some_and(|rule| rule.paste)
     }
 
-    /// Where the prompt begins in a line that has gone on behind it.
+    /// Where the prompt begins in a line that has gone on behind it; for the line rule that is the line.
     fn prompt_place(&self) -> u64 {
+        if self.profile.line.is_some() {
+            return self.line.start;
+        }
         if let Some(paste) = self.line.prompt_from().filter(|paste| *paste >= self.capture.begins_at()) {
             return paste;
         }
