@@ -247,7 +247,8 @@ impl Worlds {
         !self.keeper.contexts.read().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// Whose token this is, if it counts now; an error if it counts in a world that cannot be read.
+    /// Whose token this is, if it counts now; an error if it counts in a world that cannot
+    /// be read, or if nobody can tell because its audit is damaged.
     pub(crate) fn principal_of(
         &self,
         secret: &str,
@@ -256,7 +257,7 @@ impl Worlds {
         let Some(world) = token_world(secret) else { return Ok(None) };
         let hash = *blake3::hash(secret.as_bytes()).as_bytes();
         if let Some(Unreadable { error, audit, .. }) = self.unreadable.get(world) {
-            let counts = audit.as_ref().is_some_and(|world| world.token_at(&hash, now).is_some());
+            let counts = audit.as_ref().is_none_or(|world| world.token_at(&hash, now).is_some());
             return if counts { Err(LedgerError::Unreadable(error.clone())) } else { Ok(None) };
         }
         let Some(room) = self.get(world) else { return Ok(None) };
