@@ -229,18 +229,6 @@ mod tests {
     }
 
     #[test]
-    fn a_nul_is_told_with_its_place() {
-        for (bytes, path) in [
-            (&br#"{"a":[{"b":"x"},{"b":"\u0000"}]}"#[..], "a[1].b"),
-            (br#"{"a":{"\u0000":1}}"#, "a"),
-            (br#""\u0000""#, ""),
-        ] {
-            let fault = parse(bytes).unwrap_err();
-            assert_eq!((fault.code, fault.path.as_str()), (Code::TextInvalid, path));
-        }
-    }
-
-    #[test]
     fn a_complaint_says_where() {
         let value = parse(br#"{"operator":{"input_text":7},"entries":[{}]}"#).unwrap();
         let root = Node::root(&value, Code::EnvelopeInvalid);

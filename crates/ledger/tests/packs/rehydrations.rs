@@ -124,10 +124,7 @@ fn a_rehydration_carries_anchor_plans_persons_and_the_newest_entries() {
     let (new, _, pack) = rehydrated(&story.world(), "PUBLIC", "r-1");
     let text = pack["text"].as_str().unwrap();
     assert!(text.starts_with("A busy office.\nDeploy on Monday.\n"), "{}", &text[..60]);
-    assert!(
-        text.ends_with(&format!("Line 599 {}\nI am here.", "z".repeat(500))) || text.contains("I am here.")
-    );
-    assert!(text.contains("Line 599 z") && !text.contains("secret"));
+    assert!(text.contains("Line 599 z") && text.contains("I am here.") && !text.contains("secret"));
     let line = format!("Line 599 {}\nI am here.", "z".repeat(500));
     assert_eq!(pack["physical_continuity_replay"], line, "the last of each person present, in ledger order");
     let used = pack["provenance"]["used_entry_ids"].as_array().unwrap();

@@ -117,9 +117,9 @@ impl Room {
         expected_cursor: Option<String>,
     ) -> Result<Answer, LedgerError> {
         let (room, who, load) = (Arc::clone(self), who.clone(), Load::of([&envelope, &bundle]));
-        let read = move || room.brought(&who, &envelope, bundle, expected_cursor);
+        let read = move || room.brought(&who, &envelope, bundle, expected_cursor, load);
         let request = load.carry(self, read).await??;
-        self.answer(Request { load, ..request }).await
+        self.answer(request).await
     }
 
     /// What would become of such a beat. Nothing happens, and ids that it would get are not told.
@@ -132,7 +132,7 @@ impl Room {
     ) -> Result<Answer, LedgerError> {
         let (room, who, load) = (Arc::clone(self), who.clone(), Load::of([&envelope, &bundle]));
         let work = move || {
-            let request = room.brought(&who, &envelope, bundle, expected_cursor)?;
+            let request = room.brought(&who, &envelope, bundle, expected_cursor, load)?;
             let would_be = |world: &World| rejection(world, &request, room.now(), &mut room.ids());
             let reason = match load {
                 Load::Light => room.read(would_be),
@@ -164,6 +164,7 @@ impl Room {
         envelope: &Value,
         bundle: Value,
         expected_cursor: Option<String>,
+        load: Load,
     ) -> Result<Request, Fault> {
         check_speaker(who, envelope)?;
         if matches!(who, Principal::Person { write: false, .. }) {
@@ -176,7 +177,6 @@ impl Room {
         }
         self.check_cursors(who, &envelope, expected_cursor.as_deref())?;
         let (principal, door, bundle) = (who.clone(), Door::Beat, Some(bundle));
-        let load = Load::Light;
         Ok(Request { principal, door, envelope, bundle, expected_cursor, fingerprint, load })
     }
 

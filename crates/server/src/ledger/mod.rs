@@ -20,7 +20,7 @@ pub(crate) use error::LedgerError;
 pub(crate) use news::News;
 pub(crate) use rehydrations::Rehydrations;
 pub(crate) use room::Room;
-pub(crate) use worlds::{Worlds, token_text};
+pub(crate) use worlds::{DEFAULT_WORLD, Worlds, token_text};
 
 use bytes::Bytes;
 

@@ -25,8 +25,8 @@ use super::rehydrations::Rehydrations;
 use super::room::Room;
 use crate::handle::StoreHandle;
 
-/// The world that is there from the first start.
-pub(crate) const DEFAULT: &str = "default";
+/// The world that is there from the first start, and whose envelopes `POST /invocations` takes.
+pub(crate) const DEFAULT_WORLD: &str = "default";
 
 /// What every room needs of the server.
 pub(super) struct Keeper {
@@ -143,8 +143,8 @@ impl Worlds {
                 worlds.unreadable.insert(name, Unreadable { error, contexts, audit });
             }
         }
-        if let Ok(None) = worlds.find(DEFAULT)
-            && let Some(name) = Name::new(DEFAULT)
+        if let Ok(None) = worlds.find(DEFAULT_WORLD)
+            && let Some(name) = Name::new(DEFAULT_WORLD)
         {
             let start = WorldTime::at(worlds.keeper.clock.now());
             worlds.add(World::new(Config::new(name, Profile::Narrative, start)), None);

@@ -14,9 +14,10 @@ use super::arguments::Arguments;
 use super::rpc::Failure;
 use super::{catalogue, store_verbs};
 use crate::error::ApiError;
-use crate::http::ledger::access::{DEFAULT_WORLD, no_world};
+use crate::http::ledger::access::no_world;
 use crate::http::ledger::stream::{UNNAMED_REQUEST, at};
 use crate::http::ledger::tools::Asker;
+use crate::ledger::DEFAULT_WORLD;
 use crate::principal::Caller;
 use crate::shared::Shared;
 

@@ -24,9 +24,7 @@ pub(super) fn render(bytes: &[u8]) -> String {
 /// The text left of the cursor on its line, blanks kept, after the bytes of that line.
 pub(super) fn left_of_cursor(line: &[u8]) -> String {
     let paper = Paper::write(line);
-    let mut cells = paper.lines.get(paper.row).cloned().unwrap_or_default();
-    cells.resize(paper.col, ' ');
-    cells.into_iter().collect()
+    paper.row_to(paper.col)
 }
 
 /// The row that a complete line leaves behind, blanks kept: left of the cursor where the line was ended, since
@@ -34,11 +32,8 @@ pub(super) fn left_of_cursor(line: &[u8]) -> String {
 pub(super) fn entered_row(line: &[u8]) -> String {
     let end = line.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
     let paper = Paper::write(line.get(..end).unwrap_or(line));
-    let mut cells = paper.lines.get(paper.row).cloned().unwrap_or_default();
-    if paper.col > 0 {
-        cells.resize(paper.col, ' ');
-    }
-    cells.into_iter().collect()
+    let all = paper.lines.get(paper.row).map_or(0, Vec::len);
+    paper.row_to(if paper.col > 0 { paper.col } else { all })
 }
 
 #[derive(Debug)]
@@ -66,6 +61,12 @@ impl Paper {
             rest = after;
         }
         paper
+    }
+
+    /// The first so many cells of the cursor's row.
+    fn row_to(&self, cols: usize) -> String {
+        let cells = self.lines.get(self.row).into_iter().flatten().copied();
+        cells.chain(std::iter::repeat(' ')).take(cols).collect()
     }
 
     fn text(self) -> String {

@@ -81,13 +81,13 @@ impl View {
     pub(super) fn text(&mut self, ending: Ending) -> Gathered {
         self.paint();
         let empty = Gathered { text: String::new(), incomplete: true };
-        let again = self.answer_again();
-        let Some(gatherer) = &mut self.gatherer else { return empty };
-        let mut gathered = gatherer.text(ending);
+        let mut gathered = self.gatherer.as_ref().map_or(empty, |gatherer| gatherer.text(ending));
         if gathered.text.is_empty() && ending == Ending::Complete {
-            gathered.text = again;
+            gathered.text = self.answer_again();
         }
-        gatherer.end();
+        if let Some(gatherer) = &mut self.gatherer {
+            gatherer.end();
+        }
         gathered
     }
 

@@ -8,10 +8,8 @@ use turnkeep_wire::ErrorCode;
 
 use super::super::query::percent_decode;
 use crate::error::ApiError;
+use crate::ledger::DEFAULT_WORLD;
 use crate::principal::Caller;
-
-/// The world whose envelopes `POST /invocations` takes.
-pub(crate) const DEFAULT_WORLD: &str = "default";
 
 const OF_A_WORLD: &str = "/v1/worlds/{world}";
 

@@ -18,9 +18,9 @@ use turnkeep_wire::json as wire;
 
 use super::super::extract::{Query, bad_path, check_escapes};
 use super::super::query::{ActingQuery, FromQuery, Pairs, SeatQuery};
-use super::access::{self, DEFAULT_WORLD};
+use super::access;
 use crate::error::ApiError;
-use crate::ledger::Room;
+use crate::ledger::{DEFAULT_WORLD, Room};
 use crate::principal::Caller;
 use crate::shared::Shared;
 
