@@ -3,13 +3,15 @@
 
 #[allow(dead_code, reason = "each test file uses a part of it")]
 mod fake;
+#[path = "../../server/tests/support/stopped_time.rs"]
+mod stopped_time;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use bytes::Bytes;
-use fake::{Act, Asked, connect, context, error, item, options, serve};
+use fake::{Act, Asked, connect, connect_at_leisure, context, error, item, options, serve};
+use stopped_time::StoppedTime;
 use turnkeep_client::message::{AppendTurn, CreateContext, GetLast, Item, ReadOptions, TurnAck};
 use turnkeep_client::{Client, Error, ErrorCode, Lost, Options, Timeouts, compose};
 use turnkeep_types::{Compression, TurnId, TypeRef};
@@ -126,10 +128,10 @@ async fn a_wrong_token_is_refused_at_once() {
 
 #[tokio::test]
 async fn a_silent_server_is_a_lost_one() {
-    let addr = serve(|_| Vec::new()).await;
-    let timeouts = Timeouts { answer: Duration::from_millis(20), ..Timeouts::default() };
-    let client = Client::connect(&addr, Options { timeouts, ..options() }).await.unwrap();
-    let lost = client.head(context(1)).await.unwrap_err();
+    let time = StoppedTime::begin();
+    let client = connect_at_leisure(&serve(|_| Vec::new()).await).await;
+    let answer = time.advance_until(Timeouts::default().answer, client.head(context(1))).await;
+    let lost = answer.unwrap_err();
     assert!(matches!(lost, Error::Lost(Lost::Silent(_))), "{lost}");
 }
 

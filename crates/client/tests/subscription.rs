@@ -3,11 +3,13 @@
 
 #[allow(dead_code, reason = "each test file uses a part of it")]
 mod fake;
+#[path = "../../server/tests/support/stopped_time.rs"]
+mod stopped_time;
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use fake::{Act, Asked, connect, context, error, error_at, item, options, serve};
+use fake::{Act, Asked, connect, connect_at_leisure, context, error, error_at, item, options, serve};
+use stopped_time::StoppedTime;
 use turnkeep_client::message::{ContextHead, Delivery, ReadOptions, Subscribe};
 use turnkeep_client::{Client, Error, ErrorCode, Lost, Options, Timeouts};
 use turnkeep_wire::{Request, Response};
@@ -163,10 +165,11 @@ async fn events_that_do_not_go_forward_are_refused() {
 
 #[tokio::test]
 async fn a_subscription_that_is_never_accepted_ends() {
-    let addr = serve(|_: Asked| Vec::new()).await;
-    let timeouts = Timeouts { answer: Duration::from_millis(20), ..Timeouts::default() };
-    let client = Client::connect(&addr, Options { timeouts, ..options() }).await.unwrap();
-    let error = client.subscribe(subscribe(0)).next().await.unwrap_err();
+    let time = StoppedTime::begin();
+    let client = connect_at_leisure(&serve(|_: Asked| Vec::new()).await).await;
+    let mut subscription = client.subscribe(subscribe(0));
+    let answer = time.advance_until(Timeouts::default().answer, subscription.next()).await;
+    let error = answer.unwrap_err();
     assert!(matches!(error, Error::Lost(Lost::Silent(_))), "{error}");
 }
 

@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use turnkeep_client::message::{Failure, Item, Welcome};
-use turnkeep_client::{Client, ErrorCode, Options, Retry};
+use turnkeep_client::{Client, ErrorCode, Options, Retry, Timeouts};
 use turnkeep_types::{BlobHash, Compression, ContextId, Limits, TurnId};
 use turnkeep_wire::{ErrorBody, Frame, Request, Response, Text};
 
@@ -102,6 +102,12 @@ pub(crate) fn options() -> Options {
 
 pub(crate) async fn connect(addr: &str) -> Client {
     Client::connect(addr, options()).await.unwrap()
+}
+
+/// Connects with a time-out for connecting that never ends first, however a test moves the clock.
+pub(crate) async fn connect_at_leisure(addr: &str) -> Client {
+    let timeouts = Timeouts { connect: Duration::from_hours(24 * 365), ..Timeouts::default() };
+    Client::connect(addr, Options { timeouts, ..options() }).await.unwrap()
 }
 
 pub(crate) fn context(number: u64) -> ContextId {

@@ -15,5 +15,7 @@ mod limits;
 mod projection;
 mod registry;
 mod server;
+#[path = "../support/stopped_time.rs"]
+mod stopped_time;
 mod tls;
 mod turns;

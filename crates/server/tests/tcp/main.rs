@@ -9,6 +9,8 @@ mod pages;
 mod races;
 mod room;
 mod shutdown;
+#[path = "../support/stopped_time.rs"]
+mod stopped_time;
 mod subscribe;
 mod support;
 mod timeouts;

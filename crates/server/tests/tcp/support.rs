@@ -41,6 +41,12 @@ impl Server {
         Peer::connect(self.addr).await
     }
 
+    /// Whether the server accepts one more connection and answers on it.
+    pub(crate) async fn serves_another(&self, context: ContextId) -> bool {
+        let answer = self.connect().await.try_head(context).await;
+        answer.is_some_and(|response| matches!(response, Response::Head(_)))
+    }
+
     /// Waits until large requests hold so many bytes of room.
     pub(crate) async fn until_held(&self, bytes: usize) {
         let line = format!("turnkeep_large_bytes {bytes}\n");
