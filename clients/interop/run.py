@@ -15,6 +15,7 @@ import sys
 import tempfile
 import urllib.request
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,6 +30,20 @@ BUILD_SECONDS = 300
 
 class Failure(Exception):
     """A program that failed, or a difference; the text is for a person."""
+
+
+@dataclass
+class Results:
+    """How many comparisons held, and one text for each that did not."""
+
+    passed: int = 0
+    complaints: list = field(default_factory=list)
+
+    def add(self, name, complaint):
+        if complaint is None:
+            self.passed += 1
+        else:
+            self.complaints.append(f"{name}: {complaint}")
 
 
 class Server:
@@ -188,19 +203,19 @@ def row(binary, programs, writer, compression, cases, payloads):
 
 
 def matrix(binary, programs, cases):
-    """Runs and prints all rows; gives the complaints."""
+    """Runs and prints all rows."""
     payloads = [written_bytes(case) for case in cases]
     print(f"{'writes':<14}" + "".join(f"{'read by ' + reader:<14}" for reader in programs))
-    complaints = []
+    results = Results()
     for writer in programs:
         for compression in ["none", "zstd"] if writer in WRITES_ZSTD else ["none"]:
             name = writer if compression == "none" else f"{writer}, zstd"
             cells, complaint = cell(lambda: row(binary, programs, writer, compression, cases, payloads))
-            cells = cells if complaint is None else [("FAILS", None)] * len(programs)
+            cells = cells if complaint is None else [("FAILS", complaint)] * len(programs)
             print(f"{name:<14}" + "".join(f"{word:<14}" for word, _ in cells), flush=True)
-            complaints += [f"{name}: {complaint}"] if complaint else []
-            complaints += [f"{name} → {reader}: {why}" for reader, (_, why) in zip(programs, cells) if why]
-    return complaints
+            for reader, (_, why) in zip(programs, cells):
+                results.add(f"{name} → {reader}", why)
+    return results
 
 
 def story(binary, programs, go_writer):
@@ -266,24 +281,25 @@ def run(given, folder):
     if "go" in given.languages:
         programs["go"] = built_go("internal/interop", folder)
     programs = {language: programs[language] for language in given.languages}
-    complaints = matrix(binary, programs, json.loads(CASES_FILE.read_text()))
+    results = matrix(binary, programs, json.loads(CASES_FILE.read_text()))
     if len(programs) == len(LANGUAGES):
         told, complaint = cell(lambda: story(binary, programs, built_go("examples/writer", folder)))
         print(f"story: {f'{told} turns of the Go writer, read by all' if complaint is None else told}")
-        complaints += [f"story: {complaint}"] if complaint else []
-    return complaints
+        results.add("story", complaint)
+    return results
 
 
 def main():
     given = arguments()
     with tempfile.TemporaryDirectory(prefix="turnkeep-interop-") as folder:
         try:
-            complaints = run(given, folder)
+            results = run(given, folder)
         except Failure as failure:
-            complaints = [str(failure)]
-    for complaint in complaints:
+            results = Results(complaints=[str(failure)])
+    for complaint in results.complaints:
         print(complaint, file=sys.stderr)
-    return 1 if complaints else 0
+    print(f"interop: {results.passed} passed, {len(results.complaints)} failed")
+    return 1 if results.complaints else 0
 
 
 if __name__ == "__main__":
