@@ -216,15 +216,17 @@ mod tests {
                     _ => newest,
                 };
                 turns.push(forest.append(parent));
-                let any = |numbers: &mut Numbers| {
-                    TurnId::new(1 + numbers.below(turns.len() as u64)).unwrap()
-                };
+                let any = |numbers: &mut Numbers| TurnId::new(1 + numbers.below(turns.len() as u64)).unwrap();
                 let attached = any(&mut numbers);
                 if numbers.below(20) == 0 && !forest.0.turn(attached).unwrap().has_fs_root {
                     forest.attach(attached);
                 }
                 let asked = any(&mut numbers);
-                assert_eq!(forest.nearest(asked), forest.nearest_by_parents(asked), "seed {seed}, turn {asked}");
+                assert_eq!(
+                    forest.nearest(asked),
+                    forest.nearest_by_parents(asked),
+                    "seed {seed}, turn {asked}"
+                );
             }
         }
     }

@@ -210,7 +210,9 @@ mod tests {
     #[test]
     fn only_the_five_tags_are_read() {
         let bad_tag = Err(TreeError::Bad("tag"));
-        for key in [&[0xa1, b'0'][..], &[0xa1, b'6'], &[0xa1, b'x'], &[0xa2, b'0', b'1'], &[0xa0], &[6], &[0xc0]] {
+        for key in
+            [&[0xa1, b'0'][..], &[0xa1, b'6'], &[0xa1, b'x'], &[0xa2, b'0', b'1'], &[0xa0], &[6], &[0xc0]]
+        {
             let tree = [&[0x91, 0x81], key, &[0xa1, b'a']].concat();
             assert_eq!(decode_tree(&tree), bad_tag, "{key:x?}");
         }
@@ -234,7 +236,10 @@ mod tests {
             }
             assert_eq!(decode_tree(&[&whole[..], &[0]].concat()), Err(TreeError::LeftOver));
         }
-        assert_eq!(decode_tree(&[0xdd, 0xff, 0xff, 0xff, 0xff]), Err(TreeError::TooMany { actual: u32::MAX }));
+        assert_eq!(
+            decode_tree(&[0xdd, 0xff, 0xff, 0xff, 0xff]),
+            Err(TreeError::TooMany { actual: u32::MAX })
+        );
         assert_eq!(decode_tree(&[0x91, 0x80]), Err(TreeError::Missing("name")));
         assert_eq!(decode_tree(&[0x80]), Err(TreeError::NotMsgpack));
     }

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::Value;
 use turnkeep_server::http::query::{
-    ContextsQuery, EventsQuery, LinesQuery, LinkQuery, ReadingQuery, StreamQuery, SubscribeQuery, TurnQuery,
-    TurnsQuery, VerifyQuery, ViewsQuery,
+    ContextsQuery, EventsQuery, LinesQuery, ReadingQuery, StatusQuery, StreamQuery, SubscribeQuery,
+    TurnQuery, TurnsQuery, VerifyQuery, ViewsQuery,
 };
 use turnkeep_server::openapi_json;
 use turnkeep_wire::json;
@@ -113,7 +113,7 @@ fn the_query_parameters_of_the_document_are_those_of_the_parser() {
     check("/v1/contexts", ContextsQuery::NAMES);
     check("/v1/events", EventsQuery::NAMES);
     check("/v1/contexts/{context_id}/events", EventsQuery::NAMES);
-    check("/", LinkQuery::NAMES);
+    check("/", StatusQuery::NAMES);
     let world = |tail: &str| format!("/v1/worlds/{{world}}{tail}");
     check(&world("/stream"), StreamQuery::NAMES);
     check(&world("/subscribe"), SubscribeQuery::NAMES);

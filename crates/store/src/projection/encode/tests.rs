@@ -8,7 +8,7 @@ use super::super::{ENCODING_MSGPACK, Options, project};
 use super::*;
 
 fn encoded(data: &Value) -> Result<Vec<u8>, EncodeError> {
-    encode(sample_registry(), &sample_type(), data)
+    encode(sample_registry(), &sample_type(), data, MissingFields::Allow)
 }
 
 /// Asserts that projection's default gives the JSON back, without a warning.
@@ -93,7 +93,10 @@ fn values_that_do_not_fit_are_named_by_their_path() {
     refused(&json!({ "f32": 1e300 }), "data.f32 must be f32, not 1e+300");
     refused(&json!({ "bytes": "%" }), "data.bytes must be bytes in base64, not \"%\"");
     refused(&json!({ "text": 1 }), "data.text must be string, not 1");
-    refused(&json!({ "role": "nobody" }), "data.role must be u8 or a label of test.Role, not \"nobody\"");
+    refused(
+        &json!({ "role": "nobody" }),
+        "data.role must be u8 or a label of test.Role (system, user, assistant, tool), not \"nobody\"",
+    );
     refused(&json!({ "at_ms": "today" }), "data.at_ms must be u64 or a time in RFC 3339, not \"today\"");
     refused(
         &json!({ "at_s": "1970-01-01T00:00:00.5Z" }),
@@ -133,7 +136,9 @@ fn a_typed_blob_has_a_type_and_data_or_bytes() {
 
 #[test]
 fn a_type_is_named_and_published() {
-    let encoded = |id: &str, version| encode(sample_registry(), &TypeRef::new(id, version), &json!({}));
+    let encoded = |id: &str, version| {
+        encode(sample_registry(), &TypeRef::new(id, version), &json!({}), MissingFields::Allow)
+    };
     assert_eq!(encoded("", 0), Err(EncodeError::MissingType));
     assert_eq!(encoded("test.Link", 3), Err(EncodeError::Unpublished(TypeRef::new("test.Link", 3))));
     assert_eq!(encoded("test.Link", 1), Ok(vec![0x80]));
@@ -192,7 +197,7 @@ fn every_label_of_a_large_enum_is_taken() {
     let mut registry = Registry::default();
     registry.put("b", bundle.to_string().as_bytes()).unwrap();
     let data = json!({ "a": (0..20_000).map(|number| format!("label {number}")).collect::<Vec<_>>() });
-    let payload = encode(&registry, &TypeRef::new("T", 1), &data).unwrap();
+    let payload = encode(&registry, &TypeRef::new("T", 1), &data, MissingFields::Refuse).unwrap();
     let shown = project(&registry, &TypeRef::new("T", 1), ENCODING_MSGPACK, &payload, &Options::default());
     assert_eq!(shown.unwrap().data, data.to_string());
 }
