@@ -15,6 +15,8 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
+use super::ID_BYTES_MAX;
+
 const REFERENCE: &str = "ref";
 
 /// All names that are read as something else, unless they are types' ids.
@@ -59,8 +61,8 @@ impl Spellings {
             || PARTS.iter().filter_map(|part| descriptor.get(*part)).any(names)
     }
 
-    /// The descriptor in the usual spelling. A `ref` without an id stays as it is, and
-    /// resolves to no type.
+    /// The descriptor in the usual spelling. A `ref` without an id stays as it is
+    /// and resolves to no type.
     pub(super) fn rewrite(self, descriptor: &Map<String, Value>) -> Cow<'_, Map<String, Value>> {
         if !self.occur_in(descriptor) {
             return Cow::Borrowed(descriptor);
@@ -93,8 +95,11 @@ impl Spellings {
         }
     }
 
+    /// Whether this names a type after `ref`. What cannot be a type's id is left to the reader to refuse.
     fn is_reference(self, descriptor: &Map<String, Value>) -> bool {
         let is_ref = descriptor.get("type").and_then(Value::as_str) == Some(REFERENCE);
-        is_ref && self.count(REFERENCE) && descriptor.get(REFERENCE).is_some_and(Value::is_string)
+        let target = descriptor.get(REFERENCE).and_then(Value::as_str).unwrap_or_default();
+        let may_be_id = (1..=ID_BYTES_MAX).contains(&target.len()) && !matches!(target, "array" | "map");
+        is_ref && may_be_id && self.count(REFERENCE)
     }
 }
