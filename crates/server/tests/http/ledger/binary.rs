@@ -105,7 +105,7 @@ async fn the_binary_port_writes_nothing_to_a_world_and_its_reads_leave_lines() {
     }
     assert_eq!(team.recorded(), before);
     let options = ReadOptions { include_payload: true, ..ReadOptions::default() };
-    let structure = ReadOptions { extended: true, ..ReadOptions::default() };
+    let structure = ReadOptions::default();
     let range = GetRange { context, start_depth: 0, limit: 1, options: structure };
     for request in [
         Request::GetLast(GetLast { context, limit: 3, options: structure }),
