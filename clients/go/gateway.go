@@ -46,14 +46,16 @@ type ContextInfo struct {
 
 // Stats are counters of the store and the server.
 type Stats struct {
-	Version     string `json:"version"`
-	Turns       uint64 `json:"turns"`
-	Contexts    uint64 `json:"contexts"`
-	Blobs       uint64 `json:"blobs"`
-	BlobBytes   uint64 `json:"blob_raw_bytes"`
-	StoredBytes uint64 `json:"blob_stored_bytes"`
-	Bundles     uint64 `json:"bundles"`
-	Types       uint64 `json:"types"`
+	Version  string `json:"version"`
+	Turns    uint64 `json:"turns"`
+	Contexts uint64 `json:"contexts"`
+	// WorldContexts counts those of them that are the contexts of worlds.
+	WorldContexts uint64 `json:"world_contexts"`
+	Blobs         uint64 `json:"blobs"`
+	BlobBytes     uint64 `json:"blob_raw_bytes"`
+	StoredBytes   uint64 `json:"blob_stored_bytes"`
+	Bundles       uint64 `json:"bundles"`
+	Types         uint64 `json:"types"`
 	// Events is the last event's position.
 	Events      uint64 `json:"events"`
 	LogBytes    uint64 `json:"log_bytes"`

@@ -1,5 +1,6 @@
 // Filesystem trees as blobs: a directory is a msgpack array of maps {1: name, 2: kind, 3: mode, 4: size, 5: hash},
-// sorted by the bytes of the name. A name is a str, or a bin when it is not UTF-8.
+// sorted by the bytes of the name. A name is a str, or a bin when it is not UTF-8. A tag is written as an integer, and
+// read as an integer or as its digit: other programs write the fields of a struct with text keys.
 
 package turnkeep
 
@@ -124,7 +125,7 @@ func decodeEntry(decoder *msgpack.Decoder, bytesMax int) (entry Entry, err error
 	}
 	var seen [6]bool
 	for range count {
-		tag, err := decoder.DecodeUint64()
+		tag, err := decodeTagKey(decoder, bytesMax)
 		if err != nil {
 			return entry, err
 		}
@@ -140,6 +141,25 @@ func decodeEntry(decoder *msgpack.Decoder, bytesMax int) (entry Entry, err error
 		return entry, errors.New("an entry has no name or no hash")
 	}
 	return entry, nil
+}
+
+// decodeTagKey reads a tag: an integer or its digit as text. All tags have one digit, so "01" is none.
+func decodeTagKey(decoder *msgpack.Decoder, bytesMax int) (uint64, error) {
+	code, err := decoder.PeekCode()
+	if err != nil {
+		return 0, err
+	}
+	if !msgpcode.IsString(code) {
+		return decoder.DecodeUint64()
+	}
+	text, err := decodeText(decoder, bytesMax)
+	if err != nil {
+		return 0, err
+	}
+	if len(text) != 1 || text[0] < '0' || text[0] > '9' {
+		return 0, fmt.Errorf("an entry has a bad tag %q", text)
+	}
+	return uint64(text[0] - '0'), nil
 }
 
 func decodeTag(decoder *msgpack.Decoder, entry *Entry, tag uint64, bytesMax int) error {

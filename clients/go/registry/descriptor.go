@@ -31,10 +31,11 @@ func (s site) refuse(key, expected string) error {
 // readField reads the descriptor of a tag, which is live or a tombstone.
 func (v *version) readField(tag uint64, value any) error {
 	s := site{v, &field{tag: tag}}
-	members, ok := value.(map[string]any)
+	published, ok := value.(map[string]any)
 	if !ok {
 		return s.refuse("descriptor", "an object")
 	}
+	members := v.usualSpelling(published)
 	if _, err := s.flag(members, "optional"); err != nil {
 		return err
 	}

@@ -29,6 +29,8 @@ type version struct {
 	fields     []field
 	tombstones []field // of which some have a frozen part
 	tree       any
+	// bundleTypes has the ids of the bundle's types: names that are no other spellings.
+	bundleTypes map[string]any
 }
 
 // field is a tag with what can never change about it.
@@ -117,6 +119,7 @@ func (b *Bundle) readType(id string, value any) error {
 			return malformed("type %s version `%s` is not a version: versions are whole numbers from 1 on", id, key)
 		}
 		v := &version{typeID: id, number: uint32(number), bundle: b.id, tree: versions[key]}
+		v.bundleTypes, _ = b.tree["types"].(map[string]any)
 		if err := v.readFields(); err != nil {
 			return err
 		}

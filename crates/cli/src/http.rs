@@ -343,6 +343,9 @@ impl Refused {
             "TIME_REGRESSION" => "a world's time never goes back: `turnkeep world show WORLD` tells it",
             "NotFound" => self.missing_hint(),
             "Conflict" => return self.conflict_hint(),
+            "Unprocessable" if self.message.contains(" does not mark it optional") => {
+                "`turnkeep registry types TYPE@VERSION` lists the fields; --allow-missing appends without this one"
+            }
             "Unprocessable" if self.message.contains(" is not a field of ") => {
                 "`turnkeep registry types TYPE@VERSION` lists the fields"
             }

@@ -71,6 +71,11 @@ async fn every_verb_works() {
     assert!(was_new);
     assert_eq!(client.has_blobs(vec![root, BlobHash::of(b"?")]).await.unwrap(), [true, false]);
     assert_eq!(client.blob(root).await.unwrap(), tree);
+    assert_eq!(client.tree(root).await.unwrap(), []);
+    let entry = [&[0x91, 0x82, 0xa1, b'1', 0xa1, b'f', 0xa1, b'5', 0xc4, 32], &root.0[..]].concat();
+    let (digits, _) = client.put_blob(entry.into()).await.unwrap();
+    let read = client.tree(digits).await.unwrap();
+    assert_eq!((read.len(), &read[0].name[..], read[0].hash), (1, &b"f"[..], root), "tags as digits");
     client.attach_fs(first.turn, root).await.unwrap();
     let fork = CreateContext { base: Some(first.turn), key: Some(Bytes::from_static(b"k")) };
     let forked = client.fork_context(fork.clone()).await.unwrap();

@@ -83,8 +83,60 @@ fn a_first_session() {
         TAG  NAME  TYPE    NOTES
         1    role  u8      enum=com.example.Role
         2    text  string  optional
+
+        Enum: com.example.Role
+        NUMBER  LABEL
+        1       system
+        2       user
+        3       assistant
         "#,
     );
+}
+
+#[test]
+fn a_turn_lacks_no_field_that_its_type_needs_unless_that_is_allowed() {
+    let transcript = Sandbox::new().with_turns().transcript(
+        "append 1 --type com.example.Message@1 --data - < {\"text\":\"Why?\"}
+         append 1 --type com.example.Message@1 --data - --allow-missing < {\"text\":\"Why?\"}
+         append 1 --type com.example.Message@1 --data - < {\"role\":\"nobody\"}
+         append 1 --msgpack - --allow-missing < {1",
+    );
+    check(
+        &transcript,
+        r#"
+        $ append 1 --type com.example.Message@1 --data - < {"text":"Why?"}
+        error: data.role is missing, and com.example.Message@1 does not mark it optional; allow_missing accepts data without it
+        hint: `turnkeep registry types TYPE@VERSION` lists the fields; --allow-missing appends without this one
+        [exit status: 1]
+        $ append 1 --type com.example.Message@1 --data - --allow-missing < {"text":"Why?"}
+        appended turn:3 to ctx:1, depth 2
+        $ append 1 --type com.example.Message@1 --data - < {"role":"nobody"}
+        error: data.role must be u8 or a label of com.example.Role (system, user, assistant), not "nobody"
+        [exit status: 1]
+        $ append 1 --msgpack - --allow-missing < {1
+        error: the argument '--msgpack <FILE|->' cannot be used with '--allow-missing'
+
+        Usage: turnkeep append --msgpack <FILE|-> <CONTEXT>
+
+        For more information, try '--help'.
+        [exit status: 2]
+        "#,
+    );
+}
+
+#[test]
+fn a_list_that_is_cut_says_so_beside_it() {
+    let sandbox = Sandbox::new();
+    for _ in 0..3 {
+        sandbox.json(&["ctx", "new", "--json"], "");
+    }
+    let list = |limit: &str| {
+        let output = sandbox.output(&["ctx", "list", "-n", limit, "--json"], b"");
+        let lines = output.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count();
+        (lines, String::from_utf8(output.stderr).unwrap())
+    };
+    assert_eq!(list("3"), (3, String::new()));
+    assert_eq!(list("2"), (2, "only the newest 2 are listed: -n N lists more\n".to_owned()));
 }
 
 #[test]

@@ -604,3 +604,28 @@ fn n12_an_entry_that_is_edited_on_the_disk_is_found() {
     let said = String::from_utf8_lossy(&read.stderr);
     assert!(said.contains("turnkeep world verify") && !said.contains("restart"), "{said}");
 }
+
+#[test]
+fn the_contexts_of_worlds_are_apart_and_a_graph_leaves_no_line_in_them() {
+    let sandbox = Sandbox::new().with_team().with_turns();
+    let contexts = |args: &[&str]| {
+        let listed = sandbox.ok(&[&["ctx", "list", "--json"], args].concat());
+        listed.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect::<Vec<_>>()
+    };
+    let own = contexts(&[]);
+    assert_eq!(
+        own.iter().map(|context| &context["labels"]).collect::<Vec<_>>(),
+        [&json!({ "agent": "demo" })]
+    );
+    let all = contexts(&["--all"]);
+    assert!(all.len() > own.len() && all.contains(&own[0]), "{all:?}");
+    let stats = sandbox.json(&["stats", "--json"], "");
+    assert_eq!((&stats["contexts"], &stats["world_contexts"]), (&json!(all.len()), &json!(all.len() - 1)));
+    assert!(sandbox.ok(&["stats"]).contains(&format!("Contexts: 1, and {} of worlds", all.len() - 1)));
+
+    let id = own[0]["context_id"].as_str().unwrap();
+    let graph = sandbox.ok(&["log", id, "--graph", "--oneline"]);
+    assert_eq!(graph.lines().count(), 2, "{graph}");
+    let after = sandbox.json(&["stats", "--json"], "");
+    assert_eq!(after["events"], stats["events"], "nothing was written to any world");
+}

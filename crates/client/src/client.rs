@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use tokio::sync::{Semaphore, oneshot};
 use turnkeep_types::{BlobHash, ContextId, TurnId};
+use turnkeep_wire::fs_tree::{TreeEntry, decode_tree};
 use turnkeep_wire::message::{
     AppendBatch, AppendTurn, AttachFs, BatchAck, ContextHead, CreateContext, GetBefore, GetLast, GetRange,
     Item, PutBlob, PutBundle, ReadOptions, SentTurn, Subscribe, TurnAck,
@@ -148,6 +149,11 @@ impl Client {
             verify::bytes(hash, &bytes)?;
         }
         Ok(bytes)
+    }
+
+    /// The entries of a directory: of a turn's filesystem root, or of a directory's entry.
+    pub async fn tree(&self, hash: BlobHash) -> Result<Vec<TreeEntry>, Error> {
+        Ok(decode_tree(&self.blob(hash).await?)?)
     }
 
     /// Keeps a blob; gives its hash and whether it was new.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use turnkeep_types::BlobHash;
+use turnkeep_wire::fs_tree::TreeError;
 use turnkeep_wire::message::Failure;
 use turnkeep_wire::{DecodeError, ErrorCode, FrameTooLong};
 
@@ -58,6 +59,9 @@ pub enum Error {
         /// What is wrong.
         what: String,
     },
+    /// A blob that is read as a directory and is none.
+    #[error(transparent)]
+    BadTree(#[from] TreeError),
     /// The bytes that came are not the bytes that were asked for.
     #[error("the bytes received hash to {actual}, not to {expected}")]
     HashMismatch {
@@ -146,6 +150,7 @@ impl Error {
             | Self::WrongAnswer(_)
             | Self::OutOfOrder { .. }
             | Self::BadPayload { .. }
+            | Self::BadTree(_)
             | Self::HashMismatch { .. }
             | Self::TooLarge { .. } => false,
         }

@@ -43,4 +43,4 @@ pub use history::History;
 pub use options::{Options, Retry, Timeouts, Tls};
 pub use pending::{Answered, Pending};
 pub use subscription::Subscription;
-pub use turnkeep_wire::{ErrorCode, message};
+pub use turnkeep_wire::{ErrorCode, fs_tree, message};

@@ -14,7 +14,6 @@ pub mod config;
 mod connections;
 pub mod convert;
 pub mod error;
-mod fs_tree;
 pub mod handle;
 pub mod http;
 mod ledger;

@@ -1,5 +1,6 @@
 //! The store's own ways to a world's contexts. They are the owner's: nothing is written there past the ledger,
-//! and who reads there reads past every view, which leaves a line in the world's audit before the answer.
+//! and who reads content there reads past every view, which leaves a line in the world's audit before the answer.
+//! Ids, parents and depths are structure, not content: reading them leaves no line.
 //!
 //! A context that starts from a world's turn shows that world's turns; they count by where they were written. A
 //! blob is a world's if one of its turns holds it: only what can be read as a record is looked for there. Nothing is

@@ -12,6 +12,7 @@ mod checkpoint;
 pub mod command;
 mod decide;
 pub mod event;
+mod fs_roots;
 mod hash_index;
 mod keys;
 mod overlay;
@@ -34,6 +35,7 @@ pub use command::{
     Append, AppendPart, Appended, Command, CreateContext, Created, Key, Labels, NewTurn, Outcome, Refusal,
 };
 pub use event::{Event, EventKind};
+pub use fs_roots::FsRoot;
 pub use read::{Context, Payload, ReadError, Turn};
 pub use registry::Registry;
 pub use store::{Durability, OpenError, Options, Stats, Store, SubmitError};

@@ -28,8 +28,12 @@ use crate::command::{Key, Labels};
 use crate::registry::ParsedBundle;
 use turnkeep_types::varint::{Reader, put, put_bytes};
 
-/// The version of every record kind so far.
+/// The version of every record kind.
 pub(crate) const VERSION: u8 = 1;
+
+/// The version of a put bundle whose descriptors have other spellings of types. The body is that of
+/// version 1; the number stops programs that would refuse the bundle and go on without it.
+const VERSION_OTHER_SPELLINGS: u8 = 2;
 
 /// Almost always one, which is then kept in place.
 pub(crate) type Few<T> = smallvec::SmallVec<[T; 1]>;
@@ -104,6 +108,14 @@ const PLACED: u8 = 4;
 pub(crate) const LOST_MAX: u64 = 1 << 20;
 
 impl Record {
+    /// The version that the record is written with.
+    pub(crate) fn version(&self) -> u8 {
+        match self {
+            Self::PutBundle { bundle } if bundle.has_other_spellings() => VERSION_OTHER_SPELLINGS,
+            _ => VERSION,
+        }
+    }
+
     /// The record's kind and, appended to `out`, its body.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) -> u8 {
         match self {
@@ -123,7 +135,7 @@ impl Record {
         body: &[u8],
         frame: &impl Fn(u32) -> Option<BlobHash>,
     ) -> Result<Self, RecordError> {
-        if version != VERSION {
+        if !matches!((kind, version), (_, VERSION) | (kind::PUT_BUNDLE, VERSION_OTHER_SPELLINGS)) {
             return Err(RecordError::UnknownKind);
         }
         let mut reader = Reader(body);
@@ -339,6 +351,13 @@ mod tests {
                 )
                 .unwrap(),
             },
+            Record::PutBundle {
+                bundle: ParsedBundle::parse(
+                    "b#2",
+                    br#"{"registry_version":1,"bundle_id":"b#2","types":{"T":{"versions":{"1":{"fields":{"1":{"name":"n","type":"int32"}}}}}}}"#,
+                )
+                .unwrap(),
+            },
             Record::SetLabels { context, labels },
             Record::Lost { turns: 300, contexts: 1 },
         ]
@@ -353,7 +372,7 @@ mod tests {
         for record in samples() {
             let mut body = Vec::new();
             let kind = record.encode(&mut body);
-            assert_eq!(Record::decode((kind, VERSION), &body, &in_frame), Ok(record));
+            assert_eq!(Record::decode((kind, record.version()), &body, &in_frame), Ok(record));
         }
     }
 
@@ -363,11 +382,12 @@ mod tests {
             let mut body = Vec::new();
             let kind = record.encode(&mut body);
             for cut in 0..body.len() {
-                let read = Record::decode((kind, VERSION), &body[..cut], &in_frame);
+                let read = Record::decode((kind, record.version()), &body[..cut], &in_frame);
                 assert_eq!(read, Err(RecordError::Malformed), "{record:?} at {cut}");
             }
             body.push(0);
-            assert_eq!(Record::decode((kind, VERSION), &body, &in_frame), Err(RecordError::Malformed));
+            let read = Record::decode((kind, record.version()), &body, &in_frame);
+            assert_eq!(read, Err(RecordError::Malformed));
         }
     }
 
@@ -375,5 +395,12 @@ mod tests {
     fn unknown_kinds_and_versions_are_told_apart_from_damage() {
         assert_eq!(Record::decode((99, VERSION), &[], &in_frame), Err(RecordError::UnknownKind));
         assert_eq!(Record::decode((1, 2), &[0, 0, 0], &in_frame), Err(RecordError::UnknownKind));
+        assert_eq!(Record::decode((5, 3), &[0, 0], &in_frame), Err(RecordError::UnknownKind));
+    }
+
+    #[test]
+    fn only_a_bundle_with_other_spellings_needs_a_newer_reader() {
+        let versions: Vec<u8> = samples().iter().map(Record::version).collect();
+        assert_eq!(versions, [1, 1, 1, 1, 1, 1, 2, 1, 1]);
     }
 }

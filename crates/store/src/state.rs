@@ -14,6 +14,7 @@ use turnkeep_types::{BlobHash, Compression, ContextId, Timestamp, TurnId, TypeRe
 
 use crate::command::Labels;
 use crate::event::{Event, EventKind};
+use crate::fs_roots::FsSpans;
 use crate::hash_index::HashIndex;
 use crate::keys::KeyDigest;
 use crate::registry::{Bundle, Registry};
@@ -27,6 +28,7 @@ pub(crate) struct State {
     pub(crate) blobs: Table<7>,
     pub(crate) keys: Table<4>,
     pub(crate) fs_roots: Table<2>,
+    pub(crate) fs_spans: FsSpans,
     pub(crate) events: Runs,
     pub(crate) declared: List<Declared>,
     pub(crate) labels: RwLock<HashMap<ContextId, Arc<Labels>>>,
@@ -175,6 +177,7 @@ impl State {
             blobs: Table::new(),
             keys: Table::new(),
             fs_roots: Table::new(),
+            fs_spans: FsSpans::new(),
             events: Runs::new(),
             declared: List::new(),
             labels: RwLock::default(),
@@ -272,6 +275,7 @@ impl State {
         if let Some(word) = self.turns.word(turn.get() - 1, BLOB_COLUMN) {
             self.turns.set(turn.get() - 1, BLOB_COLUMN, word | HAS_FS_ROOT);
         }
+        self.fs_spans.note_root(turn);
     }
 
     /// The head of a context; the outer `None` if there is no such context.

@@ -12,6 +12,7 @@ use turnkeep_types::{BlobHash, Clock, ContextId, TurnId};
 use crate::checkpoint::{self, Checkpointer};
 use crate::command::{Command, Outcome, Refusal};
 use crate::event::Event;
+use crate::fs_roots::FsRoot;
 use crate::read::{Context, Payload, ReadError, Reading, Turn};
 use crate::recovery::{self, Opened};
 use crate::registry::Registry;
@@ -270,6 +271,11 @@ impl Store {
     /// The turns of depths `start..start + limit` on the head's path, oldest first.
     pub fn range(&self, context: ContextId, start: u32, limit: usize) -> Result<Vec<Turn>, ReadError> {
         self.reading().range(context, start, limit)
+    }
+
+    /// The filesystem root of a turn, or of its nearest ancestor that has one.
+    pub fn fs_root(&self, turn: TurnId) -> Result<Option<FsRoot>, ReadError> {
+        self.reading().fs_root(turn)
     }
 
     /// A turn's payload, checked.

@@ -19,7 +19,7 @@ use crate::checkpoint::Checkpointer;
 use crate::command::{Append, AppendPart, Command, Outcome, Refusal};
 use crate::decide::{Decision, Plan, decide};
 use crate::overlay::{Overlay, Pending};
-use crate::record::{BlobName, Few, Part, Record, TurnRecord, VERSION};
+use crate::record::{BlobName, Few, Part, Record, TurnRecord};
 use crate::registry::ParsedBundle;
 use crate::state::BlobRow;
 
@@ -189,7 +189,7 @@ impl Writer {
         self.overlay.absorb(&self.applier.state, &record, &plan);
         self.body.clear();
         let kind = record.encode(&mut self.body);
-        batch.push_command(kind, VERSION, &self.body);
+        batch.push_command(kind, record.version(), &self.body);
         self.pending.push((record, plan, reply));
     }
 

@@ -8,12 +8,14 @@
 pub mod broker;
 pub mod error;
 pub mod frame;
+pub mod fs_tree;
 pub mod json;
 pub mod message;
 mod percent;
 mod reader;
 pub mod roundtrip;
 mod text;
+mod unpack;
 
 pub use error::{ErrorBody, ErrorCode};
 pub use frame::{Frame, FrameTooLong, HEADER_BYTES, Header, MsgType};

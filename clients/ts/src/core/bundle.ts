@@ -4,8 +4,13 @@
 export interface FieldDescriptor {
 	/** The field's name; a tombstone has none. */
 	readonly name?: string;
-	/** `bool`, `i8` … `u64`, `f32`, `f64`, `string`, `bytes`, `array`, `map`, `typed_blob`, `any`, or a type's id. */
+	/**
+	 * `bool`, `i8` … `u64`, `f32`, `f64`, `string`, `bytes`, `array`, `map`, `typed_blob`, `any`, or a type's id. Also
+	 * `int32` and `int64` for `i32` and `i64`, and `ref` beside `ref` for a type's id.
+	 */
 	readonly type?: string;
+	/** Beside the type `ref`: the type's id. */
+	readonly ref?: string;
 	/** Of an array: what it holds. */
 	readonly items?: string | FieldDescriptor;
 	/** Of a map: its keys. */

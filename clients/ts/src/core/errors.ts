@@ -149,6 +149,7 @@ export class HashMismatchError extends TurnkeepError {
 export type PayloadFault =
 	| "empty"
 	| "not_a_map"
+	| "not_a_tree"
 	| "truncated"
 	| "reserved"
 	| "trailing"

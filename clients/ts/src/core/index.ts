@@ -19,6 +19,7 @@ export {
 	TooLargeError,
 	TurnkeepError,
 } from "./errors.js";
+export { decodeTree, type TreeEntry, type TreeEntryKind } from "./fs-tree.js";
 export { Extension, Float32, Float64, type MsgKey, type MsgValue, Raw, type Tag } from "./msgpack-value.js";
 export { encodeTagged, TaggedMap } from "./tagged.js";
 export { type TypedBlob, type TypedRecord, type TypedValue, TypeRegistry, UNKNOWN } from "./type-registry.js";

@@ -73,9 +73,11 @@ export class TypeRegistry {
 
 	/** Takes one more bundle. */
 	add(bundle: Bundle): void {
+		const isType = (name: string) => Object.hasOwn(bundle.types, name) || this.#types.has(name);
 		for (const [id, { versions }] of Object.entries(bundle.types)) {
 			const known = this.#types.get(id) ?? new Map<number, TypeVersion>();
-			for (const [version, { fields }] of Object.entries(versions)) known.set(Number(version), typeVersion(fields));
+			for (const [version, { fields }] of Object.entries(versions))
+				known.set(Number(version), typeVersion(fields, isType));
 			this.#types.set(id, known);
 		}
 		for (const [id, labels] of Object.entries(bundle.enums ?? {})) this.#enums.set(id, enumTable(labels));

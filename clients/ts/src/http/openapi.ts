@@ -21,6 +21,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether the server can do its work; an alias of `GET /healthz`. Needs no token. */
+        get: operations["server_health_alias"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -284,6 +301,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Counters for a scraper; an alias of `GET /metrics`. */
+        get: operations["server_metrics_alias"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/registry/bundles/{bundle_id}": {
         parameters: {
             query?: never;
@@ -377,7 +411,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The root directory of a turn's filesystem. */
+        /** The root directory of a turn's filesystem, or a path of it. */
         get: operations["filesystem_root"];
         put?: never;
         post?: never;
@@ -757,6 +791,8 @@ export interface components {
     schemas: {
         /** @description A request to append a turn. It holds either `data` or `payload_b64`. */
         AppendTurn: {
+            /** @description Accepts `data` that lacks fields which its type does not mark optional. */
+            allow_missing?: boolean;
             /** @description The payload by field names; the registry's descriptor encodes it to tagged msgpack. */
             data?: Record<string, never> | null;
             expected_head_turn_id?: components["schemas"]["SentId"] | null;
@@ -1085,6 +1121,27 @@ export interface components {
             /** @description The size that its writer recorded. */
             size: number;
         };
+        /** @description A file as JSON. */
+        FsFile: {
+            /** @description Its content as base64. */
+            content_base64: string;
+            /** @description Its blob. */
+            hash: components["schemas"]["Hash"];
+            /** @description The ancestor whose filesystem this is, if the turn has none of its own. */
+            inherited_from?: components["schemas"]["Id"];
+            /** @description Always `file`. */
+            kind: components["schemas"]["FsKind"];
+            /** @description The permission bits. */
+            mode: number;
+            /** @description The last element of the path; bytes that are not UTF-8 are replaced. */
+            name: string;
+            /** @description The file's path from the root. */
+            path: string;
+            /** @description The size that its writer recorded. */
+            size: number;
+            /** @description The turn. */
+            turn_id: components["schemas"]["Id"];
+        };
         /**
          * @description What an entry of a directory is.
          * @enum {string}
@@ -1094,19 +1151,25 @@ export interface components {
         FsListing: {
             /** @description What it holds, by name. */
             entries: components["schemas"]["FsEntry"][];
-            /** @description The tree blob. */
+            /** @description The tree blob of the root directory. */
+            fs_root_hash: components["schemas"]["Hash"];
+            /** @description The tree blob of this directory. */
             hash: components["schemas"]["Hash"];
+            /** @description The ancestor whose filesystem this is, if the turn has none of its own. */
+            inherited_from?: components["schemas"]["Id"];
             /** @description The directory's path from the root, empty for the root. */
             path: string;
             /** @description The turn. */
             turn_id: components["schemas"]["Id"];
         };
-        /** @description What a path leads to, unless it is a file: files are their bytes. */
-        FsNode: components["schemas"]["FsListing"] | components["schemas"]["FsSymlink"];
+        /** @description What a path leads to. A file is sent as its bytes unless the request has `format=json`. */
+        FsNode: components["schemas"]["FsListing"] | components["schemas"]["FsSymlink"] | components["schemas"]["FsFile"];
         /** @description A symbolic link. Links are shown, never followed. */
         FsSymlink: {
             /** @description The blob that holds the target. */
             hash: components["schemas"]["Hash"];
+            /** @description The ancestor whose filesystem this is, if the turn has none of its own. */
+            inherited_from?: components["schemas"]["Id"];
             /** @description Always `symlink`. */
             kind: components["schemas"]["FsKind"];
             /** @description The link's path from the root. */
@@ -1446,7 +1509,7 @@ export interface components {
             commands: number;
             /** @description Open connections on both ports. */
             connections: number;
-            /** @description Contexts ever created. */
+            /** @description Contexts ever created, those of worlds included. */
             contexts: number;
             /** @description The last event's position. */
             events: number;
@@ -1468,6 +1531,8 @@ export interface components {
             types: number;
             /** @description The server's version. */
             version: string;
+            /** @description How many of them are the contexts of worlds. */
+            world_contexts: number;
         };
         /** @description A page of a stream. */
         Stream: {
@@ -1553,6 +1618,8 @@ export interface components {
             bytes_b64?: string;
             /** @description The payload with `bytes_render=hex`. */
             bytes_hex?: string;
+            /** @description The payload's length with `bytes_render=len_only`. */
+            bytes_len?: number;
             /** @description Always 0: the bytes below are uncompressed. */
             compression?: number;
             /** @description The payload's hash. */
@@ -1852,6 +1919,8 @@ export interface operations {
             query?: {
                 /** @description The token; a right one sets the cookie */
                 token?: string;
+                /** @description `1` also lists and counts the contexts of worlds */
+                all?: boolean;
             };
             header?: never;
             path?: never;
@@ -1882,6 +1951,44 @@ export interface operations {
                 };
                 content: {
                     "text/html": string;
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    server_health_alias: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It can */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+            /** @description It can read but not write until it is restarted */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
                 };
             };
             /** @description An error */
@@ -2209,6 +2316,10 @@ export interface operations {
                 cursor?: string;
                 /** @description `key` or `key=value`; may come more than once, then all must hold */
                 label?: string[];
+                /** @description `0` leaves out the contexts of worlds; `1` unless given */
+                worlds?: boolean;
+                /** @description Accepted for clients of similar stores; has no effect */
+                include_provenance?: boolean;
             };
             header?: never;
             path?: never;
@@ -2343,7 +2454,10 @@ export interface operations {
     };
     contexts_show: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Accepted for clients of similar stores; has no effect */
+                include_provenance?: boolean;
+            };
             header?: never;
             path: {
                 context_id: components["schemas"]["Id"];
@@ -2497,7 +2611,7 @@ export interface operations {
                 /** @description With `type_hint_mode=explicit`: its version */
                 as_type_version?: string;
                 /** @description Whether to show what the descriptor does not know; `0` unless given */
-                include_unknown?: "0" | "1";
+                include_unknown?: "0" | "1" | "false" | "true";
                 /** @description How to show bytes; `base64` unless given */
                 bytes_render?: "base64" | "hex" | "len_only";
                 /** @description Another name of `bytes_render` */
@@ -2508,6 +2622,8 @@ export interface operations {
                 enum_render?: "label" | "number" | "both";
                 /** @description How to show times; `iso` unless given */
                 time_render?: "iso" | "unix_ms";
+                /** @description Accepted for clients of similar stores; has no effect */
+                include_provenance?: "0" | "1" | "false" | "true";
             };
             header?: never;
             path: {
@@ -2625,6 +2741,35 @@ export interface operations {
                 };
                 content: {
                     "application/octet-stream": string;
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    server_metrics_alias: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OpenMetrics text */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/openmetrics-text": string;
                 };
             };
             /** @description An error */
@@ -2832,7 +2977,7 @@ export interface operations {
                 /** @description With `type_hint_mode=explicit`: its version */
                 as_type_version?: string;
                 /** @description Whether to show what the descriptor does not know; `0` unless given */
-                include_unknown?: "0" | "1";
+                include_unknown?: "0" | "1" | "false" | "true";
                 /** @description How to show bytes; `base64` unless given */
                 bytes_render?: "base64" | "hex" | "len_only";
                 /** @description Another name of `bytes_render` */
@@ -2843,6 +2988,8 @@ export interface operations {
                 enum_render?: "label" | "number" | "both";
                 /** @description How to show times; `iso` unless given */
                 time_render?: "iso" | "unix_ms";
+                /** @description Accepted for clients of similar stores; has no effect */
+                include_provenance?: "0" | "1" | "false" | "true";
             };
             header?: never;
             path: {
@@ -2874,7 +3021,12 @@ export interface operations {
     };
     filesystem_root: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description A path from the root; the root unless given */
+                path?: string;
+                /** @description `json` sends a file as JSON; `bytes` unless given */
+                format?: string;
+            };
             header?: never;
             path: {
                 turn_id: components["schemas"]["Id"];
@@ -2883,14 +3035,33 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The directory */
+            /** @description A directory, a link, or a file */
             200: {
+                headers: {
+                    /** @description Beside bytes: the ancestor whose filesystem it is */
+                    "Inherited-From"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FsNode"];
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The range of a file that was asked for */
+            206: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["FsListing"];
+                    "application/octet-stream": string;
                 };
+            };
+            /** @description The entity tag was known */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description An error */
             default: {
@@ -2905,7 +3076,10 @@ export interface operations {
     };
     filesystem_path: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description `json` sends a file as JSON; `bytes` unless given */
+                format?: string;
+            };
             header?: never;
             path: {
                 turn_id: components["schemas"]["Id"];
@@ -2916,9 +3090,11 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A directory, a link, or a file's bytes */
+            /** @description A directory, a link, or a file's bytes. With `Accept: application/octet-stream` a link is its target's bytes */
             200: {
                 headers: {
+                    /** @description Beside bytes: the ancestor whose filesystem it is */
+                    "Inherited-From"?: string;
                     [name: string]: unknown;
                 };
                 content: {

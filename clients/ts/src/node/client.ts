@@ -8,6 +8,7 @@
 
 import { type BlobHash, hashOf, verifyHash } from "../core/blob-hash.js";
 import { LostError, ProtocolError, TooLargeError } from "../core/errors.js";
+import { decodeTree, type TreeEntry } from "../core/fs-tree.js";
 import type { IdempotencyKey } from "../wire/requests.js";
 import * as requests from "../wire/requests.js";
 import type { ResponseCodec } from "../wire/responses.js";
@@ -211,6 +212,11 @@ export class Client {
 		const bytes = await this.#ask(requests.getBlob, hash, responses.blob, options);
 		if (this.options.verifyReads) verifyHash(hash, bytes);
 		return bytes;
+	}
+
+	/** The entries of a directory: of a turn's filesystem root, or of a directory's entry. */
+	async tree(hash: BlobHash, options?: CallOptions): Promise<TreeEntry[]> {
+		return decodeTree(await this.blob(hash, options));
 	}
 
 	/** Keeps a blob; gives its hash and whether it was new. */

@@ -47,6 +47,9 @@ pub(crate) struct Args {
     /// Idempotency key: the same key again gives the same turn
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
+    /// Accept --data that lacks fields which its type does not mark optional
+    #[arg(long, requires = "data", conflicts_with = "msgpack")]
+    allow_missing: bool,
     /// Blob that is the root of a filesystem tree
     #[arg(long, value_name = "HASH")]
     fs_root: Option<BlobName>,
@@ -91,6 +94,9 @@ fn body(args: &Args) -> Result<Value> {
     if let Some(declared) = &args.declared {
         body["type_id"] = (&*declared.id).into();
         body["type_version"] = declared.version.into();
+    }
+    if args.allow_missing {
+        body["allow_missing"] = true.into();
     }
     let parent = args.parent.map(|parent| parent.0.to_string());
     let head = args.expected_head.map(|head| turnkeep_types::TurnId::to_wire(head.0).to_string());

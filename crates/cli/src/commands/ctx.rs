@@ -64,9 +64,12 @@ struct WithArgs {
 }
 
 /// List contexts, newest first
+///
+/// The contexts in which worlds keep their records are left out, unless --all is given.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep ctx list
+  turnkeep ctx list --all                 with the contexts of worlds
   turnkeep ctx list --label agent=demo -n 100
   turnkeep ctx list --json | jq -r .context_id")]
 pub(crate) struct ListArgs {
@@ -76,6 +79,9 @@ pub(crate) struct ListArgs {
     /// At most so many
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     limit: usize,
+    /// Also list the contexts of worlds
+    #[arg(long)]
+    all: bool,
 }
 
 /// Show a context
@@ -132,23 +138,53 @@ fn labels_of(given: &[(String, String)]) -> Result<Map<String, Value>> {
     Ok(labels)
 }
 
-/// The pages of contexts are asked for until so many are there.
 async fn list(http: &mut Http, args: &ListArgs, app: &mut App) -> Result<()> {
-    let contexts = all(http, args.label.as_deref(), args.limit).await?;
+    let worlds = if args.all { Worlds::Listed } else { Worlds::LeftOut };
+    let Listed { contexts, is_cut } = fetch_contexts(http, args.label.as_deref(), worlds, args.limit).await?;
     if app.out.is_json() {
-        return contexts.iter().try_for_each(|context| app.out.json(context));
+        contexts.iter().try_for_each(|context| app.out.json(context))?;
+    } else {
+        let rows: Vec<_> = contexts.iter().map(row).collect();
+        app.out.table(&["CONTEXT", "HEAD", "DEPTH", "CREATED", "LABELS"], &rows)?;
     }
-    let rows: Vec<_> = contexts.iter().map(row).collect();
-    app.out.table(&["CONTEXT", "HEAD", "DEPTH", "CREATED", "LABELS"], &rows)
+    // Beside the list, so that a program that reads it gets contexts and nothing else.
+    app.out.flush()?;
+    if is_cut {
+        eprintln!("only the newest {} are listed: -n N lists more", contexts.len());
+    }
+    Ok(())
 }
 
-/// Contexts, newest first, at most `limit`.
-pub(super) async fn all(http: &mut Http, label: Option<&str>, limit: usize) -> Result<Vec<Value>> {
+/// Whether the contexts of worlds are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Worlds {
+    Listed,
+    LeftOut,
+}
+
+/// Contexts, newest first.
+pub(super) struct Listed {
+    pub(super) contexts: Vec<Value>,
+    /// Whether there are more than were asked for.
+    pub(super) is_cut: bool,
+}
+
+/// Reads pages of contexts until there are `limit`, and one more to know whether the list is cut.
+pub(super) async fn fetch_contexts(
+    http: &mut Http,
+    label: Option<&str>,
+    worlds: Worlds,
+    limit: usize,
+) -> Result<Listed> {
     const PAGE: usize = 1000;
     let mut contexts = Vec::new();
     let mut cursor: Option<String> = None;
-    while contexts.len() < limit {
-        let mut call = Call::get("/v1/contexts").query("limit", PAGE.min(limit - contexts.len()));
+    while contexts.len() <= limit {
+        let mut call =
+            Call::get("/v1/contexts").query("limit", PAGE.min((limit - contexts.len()).saturating_add(1)));
+        if worlds == Worlds::LeftOut {
+            call = call.query("worlds", 0);
+        }
         if let Some(label) = label {
             call = call.query("label", label);
         }
@@ -164,7 +200,9 @@ pub(super) async fn all(http: &mut Http, label: Option<&str>, limit: usize) -> R
             break;
         }
     }
-    Ok(contexts)
+    let is_cut = contexts.len() > limit;
+    contexts.truncate(limit);
+    Ok(Listed { contexts, is_cut })
 }
 
 async fn show(http: &mut Http, context: ContextName, app: &mut App) -> Result<()> {

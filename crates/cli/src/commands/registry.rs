@@ -134,7 +134,24 @@ async fn describe(http: &mut Http, described: &TypeRef, app: &mut App) -> Result
     app.out.line("")?;
     let fields = answer.get("fields").and_then(Value::as_object);
     let rows: Vec<_> = fields.into_iter().flatten().map(|(tag, field)| field_row(tag, field)).collect();
-    app.out.table(&["TAG", "NAME", "TYPE", "NOTES"], &rows)
+    app.out.table(&["TAG", "NAME", "TYPE", "NOTES"], &rows)?;
+    let enums = answer.get("enums").and_then(Value::as_object);
+    for (id, labels) in enums.into_iter().flatten() {
+        app.out.line("")?;
+        app.out.pairs(&[("Enum", printable(id))])?;
+        app.out.table(&["NUMBER", "LABEL"], &label_rows(labels))?;
+    }
+    Ok(())
+}
+
+/// The labels of an enum, by number ascending.
+fn label_rows(labels: &Value) -> Vec<Vec<String>> {
+    let labels = labels.as_object().into_iter().flatten();
+    let mut rows: Vec<_> = labels
+        .map(|(number, label)| (number.parse::<i128>().ok(), number, label.as_str().unwrap_or_default()))
+        .collect();
+    rows.sort();
+    rows.into_iter().map(|(_, number, label)| vec![printable(number), printable(label)]).collect()
 }
 
 fn field_row(tag: &str, field: &Value) -> Vec<String> {

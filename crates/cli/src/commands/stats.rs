@@ -30,11 +30,16 @@ pub(crate) async fn run(_: &Args, app: &mut App) -> Result<()> {
         bytes_text(number("blob_raw_bytes")),
         bytes_text(number("blob_stored_bytes"))
     );
+    let of_worlds = number("world_contexts");
+    let contexts = match number("contexts").saturating_sub(of_worlds) {
+        contexts if of_worlds == 0 => contexts.to_string(),
+        contexts => format!("{contexts}, and {of_worlds} of worlds"),
+    };
     let poisoned = stats.get("poisoned").and_then(Value::as_bool).unwrap_or_default();
     let writer = if poisoned { "stopped after a failed sync: restart the server" } else { "ok" };
     app.out.pairs(&[
         ("Turns", number("turns").to_string()),
-        ("Contexts", number("contexts").to_string()),
+        ("Contexts", contexts),
         ("Blobs", blobs),
         ("Types", format!("{} in {} bundles", number("types"), number("bundles"))),
         ("Events", number("events").to_string()),

@@ -9,6 +9,7 @@ use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use bytes::Bytes;
+use turnkeep_store::projection::MissingFields;
 use turnkeep_store::{Append, AppendPart, Command, NewBlob, NewTurn, Outcome, projection};
 use turnkeep_types::{ContextId, TypeRef};
 use turnkeep_wire::{ErrorCode, json};
@@ -113,7 +114,10 @@ fn payload(shared: &Shared, declared: &TypeRef, request: &json::AppendTurn) -> R
             let message = "data needs type_id and type_version";
             Err(ApiError::new(ErrorCode::MissingTypeHint, message))
         }
-        (Some(data), None) => Ok(projection::encode(&shared.store.store().registry(), declared, data)?),
+        (Some(data), None) => {
+            let missing = if request.allow_missing { MissingFields::Allow } else { MissingFields::Refuse };
+            Ok(projection::encode(&shared.store.store().registry(), declared, data, missing)?)
+        }
         (None, Some(text)) => BASE64
             .decode(text)
             .map_err(|error| ApiError::bad_request(format!("payload_b64 is not base64: {error}"))),

@@ -11,7 +11,7 @@ use turnkeep_types::ContextId;
 use turnkeep_wire::json;
 
 use super::extract::{At, Query, Small, parse_json};
-use super::query::{ContextsQuery, NoQuery};
+use super::query::{ContextQuery, ContextsQuery, NoQuery};
 use crate::convert;
 use crate::error::ApiError;
 use crate::shared::Shared;
@@ -96,12 +96,16 @@ pub(crate) fn answer(status: StatusCode, replayed: bool, body: impl serde::Seria
 }
 
 /// Shows a context.
-#[utoipa::path(get, path = "/v1/contexts/{context_id}", tag = "contexts", params(("context_id" = json::Id, Path)),
+#[utoipa::path(get, path = "/v1/contexts/{context_id}", tag = "contexts",
+    params(
+        ("context_id" = json::Id, Path),
+        ("include_provenance" = Option<bool>, Query, description = "Accepted for clients of similar stores; has no effect"),
+    ),
     responses((status = 200, description = "The context as it is now", body = json::Context)))]
 pub(crate) async fn show(
     State(shared): State<Arc<Shared>>,
     At(id): At<ContextId>,
-    Query(NoQuery): Query<NoQuery>,
+    Query(ContextQuery): Query<ContextQuery>,
 ) -> Result<Json<json::Context>, ApiError> {
     Ok(Json(shape(shared.store.store().context(id)?)))
 }
@@ -130,20 +134,23 @@ pub(crate) async fn patch(
         ("limit" = Option<u64>, Query, description = "At most so many, 64 unless given; clamped to 1000"),
         ("cursor" = Option<String>, Query, description = "A page's `next_cursor`"),
         ("label" = Option<Vec<String>>, Query, description = "`key` or `key=value`; may come more than once, then all must hold"),
+        ("worlds" = Option<bool>, Query, description = "`0` leaves out the contexts of worlds; `1` unless given"),
+        ("include_provenance" = Option<bool>, Query, description = "Accepted for clients of similar stores; has no effect"),
     ),
     responses((status = 200, description = "A page of contexts", body = json::ContextPage)))]
 pub(crate) async fn list(
     State(shared): State<Arc<Shared>>,
     Query(query): Query<ContextsQuery>,
 ) -> Result<Json<json::ContextPage>, ApiError> {
-    if query.labels.is_empty() {
+    if query.labels.is_empty() && query.worlds {
         return Ok(Json(page(&shared, &query)));
     }
     let reader = Arc::clone(&shared);
     shared.blocking(move || Ok(Json(page(&reader, &query)))).await
 }
 
-fn page(shared: &Shared, query: &ContextsQuery) -> json::ContextPage {
+/// A page of contexts.
+pub(crate) fn page(shared: &Shared, query: &ContextsQuery) -> json::ContextPage {
     let limit = query.limit.min(PAGE_CONTEXTS_MAX);
     let (mut contexts, mut label_bytes) = (Vec::new(), 0);
     let mut last = query.before;
@@ -154,7 +161,8 @@ fn page(shared: &Shared, query: &ContextsQuery) -> json::ContextPage {
             return json::ContextPage { contexts, next_cursor };
         }
         last = Some(context.id);
-        if has_labels(&context.labels, &query.labels) {
+        let is_listed = query.worlds || !shared.worlds.own(context.id);
+        if is_listed && has_labels(&context.labels, &query.labels) {
             label_bytes += context.labels.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>();
             contexts.push(shape(context));
         }

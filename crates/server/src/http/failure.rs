@@ -83,6 +83,7 @@ impl From<EncodeError> for ApiError {
                 .with("type_id", &*wanted.id)
                 .with("type_version", wanted.version),
             EncodeError::UnknownField { path, .. }
+            | EncodeError::MissingField { path, .. }
             | EncodeError::WrongValue { path, .. }
             | EncodeError::TooDeep { path } => error(ErrorCode::Unprocessable).with("path", path),
         }

@@ -1,66 +1,120 @@
 //! The filesystem of a turn, by path: directories as listings, files as bytes, links as they are.
 //!
+//! A turn without a root of its own shows that of its nearest ancestor, and the answer names that
+//! ancestor (`inherited_from`, or the header `Inherited-From` beside bytes). Such an answer may change
+//! when a root is attached nearer, so only an answer from the turn's own root is immutable.
+//!
 //! A tree is what its writer says, so a walk is bounded by the path and reads one directory per
 //! segment. Links are never followed.
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderMap, Uri};
+use axum::http::header::{ACCEPT, CONTENT_TYPE, VARY};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use turnkeep_store::FsRoot;
 use turnkeep_types::{BlobHash, TurnId};
+use turnkeep_wire::fs_tree::{TreeEntry, TreeEntryKind, TreeError, decode_tree};
 use turnkeep_wire::{ErrorCode, json};
 
 use super::blobs::{self, BYTES};
-use super::content::{Content, IMMUTABLE};
+use super::content::{Content, IMMUTABLE, REVALIDATE};
 use super::extract::{Query, parse_id};
-use super::query::{NoQuery, percent_decode};
+use super::query::{FsFormat, FsPathQuery, FsRootQuery, percent_decode};
 use crate::error::ApiError;
-use crate::fs_tree::{self, Entry, Kind, TreeError};
+use crate::memory::LARGE_FROM_BYTES;
 use crate::shared::Shared;
 
 /// Segments of a path.
 const SEGMENTS_MAX: usize = 256;
 
-/// The root directory of a turn's filesystem.
-#[utoipa::path(get, path = "/v1/turns/{turn_id}/fs", tag = "filesystem", params(("turn_id" = json::Id, Path)),
-    responses((status = 200, description = "The directory", body = json::FsListing)))]
+/// Names the ancestor whose filesystem the bytes are from.
+const INHERITED_FROM: HeaderName = HeaderName::from_static("inherited-from");
+
+/// The root directory of a turn's filesystem, or a path of it.
+#[utoipa::path(get, path = "/v1/turns/{turn_id}/fs", tag = "filesystem",
+    params(
+        ("turn_id" = json::Id, Path),
+        ("path" = Option<String>, Query, description = "A path from the root; the root unless given"),
+        ("format" = Option<String>, Query, description = "`json` sends a file as JSON; `bytes` unless given"),
+    ),
+    responses(
+        (status = 200, description = "A directory, a link, or a file", content(
+            (json::FsNode = "application/json"), ([u8] = "application/octet-stream")),
+            headers(("Inherited-From" = String, description = "Beside bytes: the ancestor whose filesystem it is"))),
+        (status = 206, description = "The range of a file that was asked for", body = [u8], content_type = "application/octet-stream"),
+        (status = 304, description = "The entity tag was known"),
+    ))]
 pub(crate) async fn root(
     State(shared): State<Arc<Shared>>,
-    Query(NoQuery): Query<NoQuery>,
+    Query(query): Query<FsRootQuery>,
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Response, ApiError> {
-    serve(shared, headers, &uri).await
+    let mut place = Place::parse(uri.path())?;
+    place.segments = segments(query.path.as_deref().unwrap_or_default(), |name| Some(name.into()))?;
+    serve(shared, place, Wanted::new(query.format, headers)).await
 }
 
 /// A path of a turn's filesystem.
 #[utoipa::path(get, path = "/v1/turns/{turn_id}/fs/{*path}", tag = "filesystem",
-    params(("turn_id" = json::Id, Path), ("path" = String, Path, description = "Segments, each percent-encoded")),
+    params(
+        ("turn_id" = json::Id, Path),
+        ("path" = String, Path, description = "Segments, each percent-encoded"),
+        ("format" = Option<String>, Query, description = "`json` sends a file as JSON; `bytes` unless given"),
+    ),
     responses(
-        (status = 200, description = "A directory, a link, or a file's bytes", content(
-            (json::FsNode = "application/json"), ([u8] = "application/octet-stream"))),
+        (status = 200, description = "A directory, a link, or a file's bytes. With `Accept: application/octet-stream` a link is its target's bytes", content(
+            (json::FsNode = "application/json"), ([u8] = "application/octet-stream")),
+            headers(("Inherited-From" = String, description = "Beside bytes: the ancestor whose filesystem it is"))),
         (status = 206, description = "The range of a file that was asked for", body = [u8], content_type = "application/octet-stream"),
         (status = 304, description = "The entity tag was known"),
     ))]
 pub(crate) async fn path(
     State(shared): State<Arc<Shared>>,
-    Query(NoQuery): Query<NoQuery>,
+    Query(query): Query<FsPathQuery>,
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Response, ApiError> {
-    serve(shared, headers, &uri).await
+    serve(shared, Place::parse(uri.path())?, Wanted::new(query.format, headers)).await
 }
 
-async fn serve(shared: Arc<Shared>, headers: HeaderMap, uri: &Uri) -> Result<Response, ApiError> {
-    let place = Place::parse(uri.path())?;
+async fn serve(shared: Arc<Shared>, place: Place, wanted: Wanted) -> Result<Response, ApiError> {
     let reader = Arc::clone(&shared);
-    let (hash, response) = shared.blocking(move || place.read(&reader, &headers)).await?;
+    let (hash, response) = shared.blocking(move || place.read(&reader, &wanted)).await?;
     shared.note_blob_read(hash).await?;
     Ok(response)
+}
+
+/// How the caller wants what is at the path.
+struct Wanted {
+    format: FsFormat,
+    headers: HeaderMap,
+}
+
+impl Wanted {
+    fn new(format: FsFormat, headers: HeaderMap) -> Self {
+        Self { format, headers }
+    }
+
+    /// Whether a link is to be sent as its target's bytes.
+    fn wants_link_bytes(&self) -> bool {
+        self.format == FsFormat::Bytes && self.accepts(BYTES) && !self.accepts("application/json")
+    }
+
+    /// Whether the caller names this media type among those that it accepts.
+    fn accepts(&self, media_type: &str) -> bool {
+        let lists = self.headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+        let mut ranges = lists.flat_map(|list| list.split(','));
+        ranges.any(|range| {
+            let name = range.split(';').next().unwrap_or_default();
+            name.trim().eq_ignore_ascii_case(media_type)
+        })
+    }
 }
 
 /// A turn and a path in its filesystem.
@@ -69,46 +123,59 @@ struct Place {
     segments: Vec<Vec<u8>>,
 }
 
+/// The names of a path, each decoded.
+fn segments(path: &str, decode: impl Fn(&str) -> Option<Vec<u8>>) -> Result<Vec<Vec<u8>>, ApiError> {
+    let names = path.split('/').filter(|segment| !segment.is_empty());
+    let names: Option<Vec<_>> = names.map(decode).collect();
+    let names = names.ok_or_else(|| ApiError::bad_request("the path is not percent-encoded"))?;
+    crate::convert::within("path segments", SEGMENTS_MAX, names.len() as u64)?;
+    Ok(names)
+}
+
 impl Place {
     /// Reads the raw path, so that a name may be any bytes and an encoded slash is no separator.
     fn parse(path: &str) -> Result<Self, ApiError> {
         let mut parts = path.trim_start_matches("/v1/turns/").splitn(3, '/');
         let turn = parse_id(parts.next().unwrap_or_default(), "turn")?;
         let rest = parts.nth(1).unwrap_or_default();
-        let segments = rest.split('/').filter(|segment| !segment.is_empty());
-        let segments: Option<Vec<_>> = segments.map(|segment| percent_decode(segment, false)).collect();
-        let segments = segments.ok_or_else(|| ApiError::bad_request("the path is not percent-encoded"))?;
-        crate::convert::within("path segments", SEGMENTS_MAX, segments.len() as u64)?;
-        Ok(Self { turn, segments })
+        Ok(Self { turn, segments: segments(rest, |segment| percent_decode(segment, false))? })
     }
 
     /// What is there, and the blob that it was read from.
-    fn read(&self, shared: &Shared, headers: &HeaderMap) -> Result<(BlobHash, Response), ApiError> {
-        let turn = shared.store.store().turn(self.turn)?;
-        let root = turn.fs_root.ok_or_else(|| {
-            ApiError::new(ErrorCode::NotFound, format!("turn {} has no filesystem", self.turn))
+    fn read(&self, shared: &Shared, wanted: &Wanted) -> Result<(BlobHash, Response), ApiError> {
+        let root = shared.store.store().fs_root(self.turn)?.ok_or_else(|| {
+            let message = format!("neither turn {} nor a turn before it has a filesystem", self.turn);
+            ApiError::new(ErrorCode::NotFound, message)
         })?;
-        let (kind, hash) = self.walk(shared, root)?;
-        let bytes = blobs::read_now(shared, hash)?;
-        let response = match kind {
-            Kind::File => Content { etag: blobs::etag(hash), media_type: BYTES, cache: IMMUTABLE, bytes }
-                .respond(headers),
-            Kind::Directory => Json(json::FsNode::Directory(self.listing(hash, &bytes)?)).into_response(),
-            Kind::Symlink => Json(json::FsNode::Symlink(self.symlink(hash, &bytes))).into_response(),
+        let entry = self.find(shared, root)?;
+        let bytes = blobs::read_now(shared, entry.hash)?;
+        let found = Found { place: self, root, entry: &entry };
+        let response = match entry.kind {
+            TreeEntryKind::File if wanted.format == FsFormat::Json => found.file_json(shared, &bytes)?,
+            TreeEntryKind::File => found.bytes(bytes, wanted),
+            TreeEntryKind::Directory => {
+                axum::Json(json::FsNode::Directory(found.listing(&bytes)?)).into_response()
+            }
+            TreeEntryKind::Symlink if wanted.wants_link_bytes() => vary(found.bytes(bytes, wanted)),
+            TreeEntryKind::Symlink => {
+                vary(axum::Json(json::FsNode::Symlink(found.symlink(&bytes))).into_response())
+            }
         };
-        Ok((hash, response))
+        Ok((entry.hash, response))
     }
 
-    fn walk(&self, shared: &Shared, root: BlobHash) -> Result<(Kind, BlobHash), ApiError> {
-        let mut at = (Kind::Directory, root);
+    /// The entry at the path; the root directory has one of its own making.
+    fn find(&self, shared: &Shared, root: FsRoot) -> Result<TreeEntry, ApiError> {
+        let kind = TreeEntryKind::Directory;
+        let mut at = TreeEntry { name: Vec::new(), kind, mode: 0, size: 0, hash: root.hash };
         for segment in &self.segments {
-            if at.0 != Kind::Directory {
+            if at.kind != TreeEntryKind::Directory {
                 return Err(self.not_found());
             }
-            let tree = blobs::read_now(shared, at.1)?;
-            let entries = fs_tree::decode(&tree).map_err(|error| bad_tree(&error, at.1))?;
-            let found = entries.iter().find(|entry| entry.name == segment.as_slice());
-            at = found.map(|entry| (entry.kind, entry.hash)).ok_or_else(|| self.not_found())?;
+            let tree = blobs::read_now(shared, at.hash)?;
+            let entries = decode_tree(&tree).map_err(|error| bad_tree(&error, at.hash))?;
+            let found = entries.into_iter().find(|entry| entry.name == *segment);
+            at = found.ok_or_else(|| self.not_found())?;
         }
         Ok(at)
     }
@@ -121,26 +188,88 @@ impl Place {
     fn not_found(&self) -> ApiError {
         ApiError::new(ErrorCode::NotFound, format!("turn {} has no file `{}`", self.turn, self.text()))
     }
+}
 
-    fn listing(&self, hash: BlobHash, tree: &[u8]) -> Result<json::FsListing, ApiError> {
-        let entries = fs_tree::decode(tree).map_err(|error| bad_tree(&error, hash))?;
+/// What was found at a place.
+struct Found<'a> {
+    place: &'a Place,
+    root: FsRoot,
+    entry: &'a TreeEntry,
+}
+
+impl Found<'_> {
+    /// The turn that has the root, if it is not the one that was asked for.
+    fn inherited_from(&self) -> Option<TurnId> {
+        Some(self.root.turn).filter(|turn| *turn != self.place.turn)
+    }
+
+    fn bytes(&self, bytes: Bytes, wanted: &Wanted) -> Response {
+        let inherited_from = self.inherited_from();
+        let cache = if inherited_from.is_some() { REVALIDATE } else { IMMUTABLE };
+        let content = Content { etag: blobs::etag(self.entry.hash), media_type: BYTES, cache, bytes };
+        let mut response = content.respond(&wanted.headers);
+        if let Some(turn) = inherited_from {
+            response.headers_mut().insert(INHERITED_FROM, HeaderValue::from(turn.get()));
+        }
+        response
+    }
+
+    /// A file as JSON; a large one keeps its room until it has been sent.
+    fn file_json(&self, shared: &Shared, content: &[u8]) -> Result<Response, ApiError> {
+        let text_bytes = content.len().div_ceil(3) * 4;
+        // The base64 text and the JSON made of it are there at the same time.
+        let room = match 2 * text_bytes {
+            bytes if bytes >= LARGE_FROM_BYTES => Some(shared.memory.take_now(bytes)?),
+            _ => None,
+        };
+        let file = json::FsNode::File(json::FsFile {
+            turn_id: self.place.turn.into(),
+            inherited_from: self.inherited_from().map(json::Id::from),
+            path: self.place.text(),
+            name: String::from_utf8_lossy(&self.entry.name).into_owned(),
+            kind: json::FsKind::File,
+            mode: self.entry.mode,
+            size: self.entry.size,
+            hash: json::Hash(self.entry.hash),
+            content_base64: STANDARD.encode(content),
+        });
+        let text = serde_json::to_vec(&file).map_err(ApiError::internal)?;
+        let text = match room {
+            Some(room) => room.hold(text),
+            None => Bytes::from(text),
+        };
+        Ok(([(CONTENT_TYPE, "application/json")], text).into_response())
+    }
+
+    fn listing(&self, tree: &[u8]) -> Result<json::FsListing, ApiError> {
+        let hash = self.entry.hash;
+        let entries = decode_tree(tree).map_err(|error| bad_tree(&error, hash))?;
         Ok(json::FsListing {
-            turn_id: self.turn.into(),
-            path: self.text(),
+            turn_id: self.place.turn.into(),
+            inherited_from: self.inherited_from().map(json::Id::from),
+            path: self.place.text(),
+            fs_root_hash: json::Hash(self.root.hash),
             hash: json::Hash(hash),
             entries: entries.iter().map(shape).collect(),
         })
     }
 
-    fn symlink(&self, hash: BlobHash, target: &[u8]) -> json::FsSymlink {
+    fn symlink(&self, target: &[u8]) -> json::FsSymlink {
         json::FsSymlink {
-            turn_id: self.turn.into(),
-            path: self.text(),
+            turn_id: self.place.turn.into(),
+            inherited_from: self.inherited_from().map(json::Id::from),
+            path: self.place.text(),
             kind: json::FsKind::Symlink,
             target: String::from_utf8_lossy(target).into_owned(),
-            hash: json::Hash(hash),
+            hash: json::Hash(self.entry.hash),
         }
     }
+}
+
+/// Says that the form of the answer was chosen by what the caller accepts.
+fn vary(mut response: Response) -> Response {
+    response.headers_mut().append(VARY, HeaderValue::from_static("Accept"));
+    response
 }
 
 fn bad_tree(error: &TreeError, hash: BlobHash) -> ApiError {
@@ -153,14 +282,14 @@ fn bad_tree(error: &TreeError, hash: BlobHash) -> ApiError {
     ApiError::new(code, format!("blob {hash} is not a directory: {error}")).with("hash", hash.to_string())
 }
 
-fn shape(entry: &Entry<'_>) -> json::FsEntry {
+fn shape(entry: &TreeEntry) -> json::FsEntry {
     json::FsEntry {
-        name: String::from_utf8_lossy(entry.name).into_owned(),
-        name_b64: std::str::from_utf8(entry.name).is_err().then(|| STANDARD.encode(entry.name)),
+        name: String::from_utf8_lossy(&entry.name).into_owned(),
+        name_b64: std::str::from_utf8(&entry.name).is_err().then(|| STANDARD.encode(&entry.name)),
         kind: match entry.kind {
-            Kind::File => json::FsKind::File,
-            Kind::Directory => json::FsKind::Directory,
-            Kind::Symlink => json::FsKind::Symlink,
+            TreeEntryKind::File => json::FsKind::File,
+            TreeEntryKind::Directory => json::FsKind::Directory,
+            TreeEntryKind::Symlink => json::FsKind::Symlink,
         },
         mode: entry.mode,
         size: entry.size,

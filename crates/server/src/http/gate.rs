@@ -93,7 +93,7 @@ fn facts<'a>(request: &'a Request, cookie_name: &str) -> Result<Facts<'a>, ApiEr
     // A request line may name the host itself; then that is the host.
     let host = one(headers, &HOST)?;
     Ok(Facts {
-        open: uri.path() == "/healthz" || link,
+        open: matches!(uri.path(), "/healthz" | "/health") || link,
         ask: ask(request),
         host: uri.authority().map(axum::http::uri::Authority::as_str).or(host),
         origin: one(headers, &ORIGIN)?,
@@ -163,7 +163,7 @@ fn preflight() -> Response {
 }
 
 fn allow_origin(headers: &mut HeaderMap, origin: HeaderValue) {
-    let exposed = "content-range, etag, idempotency-replayed, input-ignored, retry-after, writer-failed";
+    let exposed = "content-range, etag, idempotency-replayed, inherited-from, input-ignored, retry-after, writer-failed";
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(exposed));
     headers.append(VARY, HeaderValue::from_static("Origin"));

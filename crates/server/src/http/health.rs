@@ -21,6 +21,23 @@ pub(crate) async fn healthz(
     State(shared): State<Arc<Shared>>,
     Query(NoQuery): Query<NoQuery>,
 ) -> (StatusCode, Json<json::Health>) {
+    read_health(&shared)
+}
+
+/// Whether the server can do its work; an alias of `GET /healthz`. Needs no token.
+#[utoipa::path(get, path = "/health", tag = "server",
+    responses(
+        (status = 200, description = "It can", body = json::Health),
+        (status = 503, description = "It can read but not write until it is restarted", body = json::Health),
+    ))]
+pub(crate) async fn health_alias(
+    State(shared): State<Arc<Shared>>,
+    Query(NoQuery): Query<NoQuery>,
+) -> (StatusCode, Json<json::Health>) {
+    read_health(&shared)
+}
+
+fn read_health(shared: &Shared) -> (StatusCode, Json<json::Health>) {
     let (code, status) = if shared.store.store().stats().poisoned {
         (StatusCode::SERVICE_UNAVAILABLE, "read_only")
     } else {

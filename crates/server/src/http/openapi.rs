@@ -57,7 +57,7 @@ pub(crate) struct ViewParams;
 /// A parameter, what it is for, and its legal values if there is a list of them.
 type Row = (&'static str, &'static str, &'static [&'static str]);
 
-const VIEW_PARAMS: [Row; 10] = [
+const VIEW_PARAMS: [Row; 11] = [
     ("view", "`typed` unless given", &["typed", "raw", "both"]),
     (
         "type_hint_mode",
@@ -66,13 +66,17 @@ const VIEW_PARAMS: [Row; 10] = [
     ),
     ("as_type_id", "With `type_hint_mode=explicit`: the type", &[]),
     ("as_type_version", "With `type_hint_mode=explicit`: its version", &[]),
-    ("include_unknown", "Whether to show what the descriptor does not know; `0` unless given", &["0", "1"]),
+    ("include_unknown", "Whether to show what the descriptor does not know; `0` unless given", FLAG),
     ("bytes_render", "How to show bytes; `base64` unless given", &["base64", "hex", "len_only"]),
     ("bytes_format", "Another name of `bytes_render`", &["base64", "hex", "len_only"]),
     ("u64_format", "How to show integers of 64 bits; `string` unless given", &["string", "number"]),
     ("enum_render", "How to show enums; `label` unless given", &["label", "number", "both"]),
     ("time_render", "How to show times; `iso` unless given", &["iso", "unix_ms"]),
+    ("include_provenance", "Accepted for clients of similar stores; has no effect", FLAG),
 ];
+
+/// The spellings of no and yes.
+const FLAG: &[&str] = &["0", "1", "false", "true"];
 
 impl IntoParams for ViewParams {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
@@ -136,7 +140,7 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     [get, head, post, put, patch, delete].into_iter().flatten()
 }
 
-/// What holds for every operation: errors have one form, ids are unique, and all but `/healthz` needs the token.
+/// What holds for every operation: errors have one form, ids are unique, and all but the two routes of health need the token.
 fn complete(operation: &mut Operation, path: &str) {
     let body = ContentBuilder::new().schema(Some(Ref::from_schema_name("ErrorReply"))).build();
     let error = ResponseBuilder::new().description("An error").content("application/json", body).build();
@@ -149,7 +153,7 @@ fn complete(operation: &mut Operation, path: &str) {
     {
         body.required = Some(Required::False);
     }
-    if path != "/healthz" {
+    if !matches!(path, "/healthz" | "/health") {
         let with = |scheme: &str| SecurityRequirement::new(scheme, Vec::<String>::new());
         operation.security = Some(vec![with("token"), with("cookie")]);
     }

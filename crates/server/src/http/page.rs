@@ -163,7 +163,7 @@ impl<'a> Renderer<'a> {
         match self.options.projection.bytes_render {
             BytesRender::Base64 => put_quoted(out, ",\"bytes_b64\":\"", &STANDARD.encode(bytes)),
             BytesRender::Hex => put_quoted(out, ",\"bytes_hex\":\"", &hex::encode(bytes)),
-            BytesRender::LenOnly => {}
+            BytesRender::LenOnly => put(out, format_args!(",\"bytes_len\":{}", bytes.len())),
         }
     }
 }

@@ -4,9 +4,11 @@
 //! Nothing is guessed: a name that is unknown or comes twice, a value outside its list and an escape
 //! that is none are each an error that says what would have been right.
 
+mod fs;
 mod ledger;
 mod turns;
 
+pub use fs::{FsFormat, FsPathQuery, FsRootQuery};
 pub use ledger::{
     ActingQuery, LinesQuery, ReadingQuery, SeatQuery, StreamQuery, SubscribeQuery, VerifyQuery, ViewsQuery,
 };
@@ -16,6 +18,9 @@ use std::str::FromStr;
 
 use turnkeep_store::projection::{HintError, UnknownValue};
 use turnkeep_types::{ContextId, TurnId};
+
+/// A parameter that is accepted and ignored.
+const PROVENANCE: &str = "include_provenance";
 
 /// Contexts on a page, unless the request says otherwise.
 const CONTEXTS_DEFAULT: usize = 64;
@@ -107,6 +112,22 @@ impl Pairs {
         self.one(name, alias)?.map_or(Ok(T::default()), |value| Ok(value.parse()?))
     }
 
+    /// A yes or no, which is `default` where it is not given.
+    fn flag(&self, name: &'static str, default: bool) -> Result<bool, QueryError> {
+        match self.one(name, None)? {
+            None => Ok(default),
+            Some("1" | "true") => Ok(true),
+            Some("0" | "false") => Ok(false),
+            Some(other) => Err(kind(name, other, "0, 1, true or false")),
+        }
+    }
+
+    /// Accepts `include_provenance`, which clients of similar stores send. It has no effect: where a turn
+    /// came from is not recorded apart from its payload.
+    fn accept_provenance(&self) -> Result<(), QueryError> {
+        self.flag(PROVENANCE, false).map(drop)
+    }
+
     /// A number of things. One that is too large to count is as good as the largest.
     fn count(&self, name: &'static str, default: usize) -> Result<usize, QueryError> {
         match self.one(name, None)? {
@@ -175,16 +196,19 @@ pub struct ContextsQuery {
     pub before: Option<ContextId>,
     /// Labels that all of them have: a key, and perhaps its value.
     pub labels: Vec<(String, Option<String>)>,
+    /// Whether the contexts of worlds are listed too.
+    pub worlds: bool,
 }
 
 impl ContextsQuery {
     /// The parameters.
-    pub const NAMES: &'static [&'static str] = &["limit", "cursor", "label"];
+    pub const NAMES: &'static [&'static str] = &["limit", "cursor", "label", "worlds", PROVENANCE];
 }
 
 impl FromQuery for ContextsQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
         pairs.only(Self::NAMES)?;
+        pairs.accept_provenance()?;
         let before = match pairs.one("cursor", None)? {
             None => None,
             Some(value) => Some(value.parse().map_err(|_| kind("cursor", value, "a page's next_cursor"))?),
@@ -194,7 +218,24 @@ impl FromQuery for ContextsQuery {
             None => (text.to_owned(), None),
         };
         let labels = pairs.all("label").map(label).collect();
-        Ok(Self { limit: pairs.count("limit", CONTEXTS_DEFAULT)?, before, labels })
+        let limit = pairs.count("limit", CONTEXTS_DEFAULT)?;
+        Ok(Self { limit, before, labels, worlds: pairs.flag("worlds", true)? })
+    }
+}
+
+/// The query of one context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ContextQuery;
+
+impl ContextQuery {
+    /// The parameters.
+    pub const NAMES: &'static [&'static str] = &[PROVENANCE];
+}
+
+impl FromQuery for ContextQuery {
+    fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
+        pairs.only(Self::NAMES)?;
+        pairs.accept_provenance().map(|()| Self)
     }
 }
 
@@ -244,22 +285,24 @@ pub(crate) fn parse_position(text: &str) -> Option<u64> {
     if is_number(text) { text.parse().ok() } else { None }
 }
 
-/// The token of the link, if the query of `/` holds one.
+/// The query of the status page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LinkQuery {
-    /// The token.
+pub struct StatusQuery {
+    /// The token, if this is the link that `turnkeep up` prints.
     pub token: Option<String>,
+    /// Whether the contexts of worlds are listed and counted too.
+    pub all: bool,
 }
 
-impl LinkQuery {
+impl StatusQuery {
     /// The parameters.
-    pub const NAMES: &'static [&'static str] = &["token"];
+    pub const NAMES: &'static [&'static str] = &["token", "all"];
 }
 
-impl FromQuery for LinkQuery {
+impl FromQuery for StatusQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
         pairs.only(Self::NAMES)?;
-        Ok(Self { token: pairs.one("token", None)?.map(str::to_owned) })
+        Ok(Self { token: pairs.one("token", None)?.map(str::to_owned), all: pairs.flag("all", false)? })
     }
 }
 
@@ -275,8 +318,16 @@ pub fn parse_any(bytes: &[u8]) {
     let stream = StreamQuery::from_query(pairs.clone());
     let views = ViewsQuery::from_query(pairs.clone());
     let seat = SeatQuery::from_query(pairs.clone());
-    let understood =
-        [turns.is_ok(), contexts.is_ok(), events.is_ok(), stream.is_ok(), views.is_ok(), seat.is_ok()];
+    let fs = FsRootQuery::from_query(pairs.clone());
+    let understood = [
+        turns.is_ok(),
+        contexts.is_ok(),
+        events.is_ok(),
+        stream.is_ok(),
+        views.is_ok(),
+        seat.is_ok(),
+        fs.is_ok(),
+    ];
     assert!(
         NoQuery::from_query(pairs).is_err() || understood.iter().all(|ok| *ok),
         "an empty query is every route's"

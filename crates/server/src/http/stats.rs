@@ -31,6 +31,7 @@ pub(crate) fn read(shared: &Shared) -> json::Stats {
         tcp_addr: shared.tcp_addr.to_string(),
         turns: stats.turns,
         contexts: stats.contexts,
+        world_contexts: shared.worlds.context_count(),
         blobs: stats.blobs,
         blob_raw_bytes: stats.blob_raw_bytes,
         blob_stored_bytes: stats.blob_stored_bytes,
@@ -54,6 +55,20 @@ pub(crate) async fn metrics(
     State(shared): State<Arc<Shared>>,
     Query(NoQuery): Query<NoQuery>,
 ) -> Result<Response, ApiError> {
+    metrics_text(&shared)
+}
+
+/// Counters for a scraper; an alias of `GET /metrics`.
+#[utoipa::path(get, path = "/v1/metrics", tag = "server",
+    responses((status = 200, description = "OpenMetrics text", body = String, content_type = "application/openmetrics-text")))]
+pub(crate) async fn metrics_alias(
+    State(shared): State<Arc<Shared>>,
+    Query(NoQuery): Query<NoQuery>,
+) -> Result<Response, ApiError> {
+    metrics_text(&shared)
+}
+
+fn metrics_text(shared: &Shared) -> Result<Response, ApiError> {
     let text = shared.metrics.text().map_err(ApiError::internal)?;
     let media_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(([(CONTENT_TYPE, media_type)], text).into_response())

@@ -16,7 +16,7 @@ use axum::response::{IntoResponse, Response};
 use turnkeep_wire::json;
 
 use super::extract::Query;
-use super::query::LinkQuery;
+use super::query::{ContextsQuery, StatusQuery};
 use super::{contexts, stats};
 use crate::shared::Shared;
 
@@ -30,15 +30,18 @@ const STYLE: &str = include_str!("status_page.css");
 
 /// The status page; with `token`, the link that opens it.
 #[utoipa::path(get, path = "/", tag = "server",
-    params(("token" = Option<String>, Query, description = "The token; a right one sets the cookie")),
+    params(
+        ("token" = Option<String>, Query, description = "The token; a right one sets the cookie"),
+        ("all" = Option<bool>, Query, description = "`1` also lists and counts the contexts of worlds"),
+    ),
     responses(
         (status = 200, description = "The page", body = String, content_type = "text/html"),
         (status = 401, description = "Where to get the token", body = String, content_type = "text/html"),
         (status = 303, description = "The token was right: the cookie is set"),
     ))]
-pub(crate) async fn page(State(shared): State<Arc<Shared>>, Query(query): Query<LinkQuery>) -> Response {
+pub(crate) async fn page(State(shared): State<Arc<Shared>>, Query(query): Query<StatusQuery>) -> Response {
     match query.token {
-        None => html(StatusCode::OK, &status(&shared)),
+        None => html(StatusCode::OK, &status(&shared, query.all)),
         Some(_) if shared.gate.is_off() => redirect(None),
         Some(token) => match shared.gate.cookie_for(&token) {
             Some(cookie) => redirect(Some(cookie)),
@@ -79,14 +82,15 @@ fn html(status: StatusCode, body: &str) -> Response {
     (status, headers, text).into_response()
 }
 
-fn status(shared: &Shared) -> String {
+fn status(shared: &Shared, all: bool) -> String {
     let stats = stats::read(shared);
     let (word, class) = if stats.poisoned { ("read only", "bad") } else { ("serving", "good") };
     let header = format!(
         "<header><h1>Turnkeep</h1><span class=version>{}</span><span class=\"state {class}\">{word}</span></header>",
         Escaped(&stats.version)
     );
-    let (tiles, places, contexts) = (tiles(&stats), places(shared), latest(shared));
+    let counted = Counted { contexts: counted_contexts(&stats, all), all };
+    let (tiles, places, contexts) = (tiles(&stats, counted), places(shared), latest(shared, counted));
     format!("<main>{header}{tiles}{places}{contexts}{FOOTER}</main>")
 }
 
@@ -94,11 +98,23 @@ const FOOTER: &str = "<footer><a href=\"/openapi.json\">OpenAPI</a><a href=\"/me
     <a href=\"/v1/stats\">Stats</a><a href=\"/v1/contexts\">Contexts</a>\
     <a href=\"/v1/registry/types\">Types</a></footer>";
 
-fn tiles(stats: &json::Stats) -> String {
+/// Which contexts the page shows, and how many there are of them.
+#[derive(Clone, Copy)]
+struct Counted {
+    contexts: u64,
+    /// Whether those of worlds are among them.
+    all: bool,
+}
+
+fn counted_contexts(stats: &json::Stats, all: bool) -> u64 {
+    if all { stats.contexts } else { stats.contexts.saturating_sub(stats.world_contexts) }
+}
+
+fn tiles(stats: &json::Stats, counted: Counted) -> String {
     let tile = |name: &str, value: &dyn Display| format!("<div><dt>{name}</dt><dd>{value}</dd></div>");
     let rows = [
         tile("turns", &Grouped(stats.turns)),
-        tile("contexts", &Grouped(stats.contexts)),
+        tile("contexts", &Grouped(counted.contexts)),
         tile("blobs", &Grouped(stats.blobs)),
         tile("types", &Grouped(stats.types)),
         tile("payloads", &Size(stats.blob_raw_bytes)),
@@ -130,16 +146,24 @@ fn absolute(path: &str) -> String {
     std::path::absolute(path).map_or_else(|_| path.to_owned(), |path| path.display().to_string())
 }
 
-fn latest(shared: &Shared) -> String {
-    let rows: Vec<_> =
-        shared.store.store().contexts(None).take(LATEST_CONTEXTS).map(contexts::shape).collect();
+fn latest(shared: &Shared, counted: Counted) -> String {
+    let query =
+        ContextsQuery { limit: LATEST_CONTEXTS, before: None, labels: Vec::new(), worlds: counted.all };
+    let rows: Vec<_> = contexts::page(shared, &query).contexts.iter().map(row).collect();
     if rows.is_empty() {
         return "<h2>Latest contexts</h2><p class=lead>None yet. <code>turnkeep ctx new</code> makes one.</p>".into();
     }
-    let rows: Vec<_> = rows.iter().map(row).collect();
+    let cut = if counted.contexts > rows.len() as u64 {
+        let (shown, contexts) = (rows.len(), Grouped(counted.contexts));
+        format!(
+            "<p>The newest {shown} of {contexts} are shown. <code>turnkeep ctx list</code> lists more.</p>"
+        )
+    } else {
+        String::new()
+    };
     format!(
         "<h2>Latest contexts</h2><div class=scroll><table class=contexts><thead><tr><th>context</th><th>head</th><th>depth</th>\
-         <th>created</th><th>labels</th></tr></thead><tbody>{}</tbody></table></div>",
+         <th>created</th><th>labels</th></tr></thead><tbody>{}</tbody></table></div>{cut}",
         rows.concat()
     )
 }

@@ -242,6 +242,17 @@ impl Worlds {
         self.get(self.name_of(context)?.as_str())
     }
 
+    /// Whether this context is a world's.
+    pub(crate) fn own(&self, context: ContextId) -> bool {
+        let contexts = self.keeper.contexts.read().unwrap_or_else(PoisonError::into_inner);
+        contexts.contains_key(&context)
+    }
+
+    /// How many contexts are those of worlds.
+    pub(crate) fn context_count(&self) -> u64 {
+        self.keeper.contexts.read().unwrap_or_else(PoisonError::into_inner).len() as u64
+    }
+
     /// Whether any context is a world's.
     pub(crate) fn own_any(&self) -> bool {
         !self.keeper.contexts.read().unwrap_or_else(PoisonError::into_inner).is_empty()

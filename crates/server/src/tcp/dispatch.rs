@@ -174,7 +174,7 @@ impl Tcp {
             Ok(page) => page,
             Err(error) => return settle(ticket, Err(error.into())),
         };
-        let worlds = self.shared.worlds_of(page.contexts());
+        let worlds = self.shared.worlds_of(page.contexts_shown());
         if !worlds.is_empty() {
             return Step::Await(Box::pin(Arc::clone(self).page_of_worlds(ticket, page, worlds)));
         }
@@ -187,7 +187,7 @@ impl Tcp {
         self.read_large(ticket, bytes, move || page.encode(tcp.store(), &tcp.shared.policy.limits, req_id))
     }
 
-    /// A page with turns of worlds: read past their ledgers, which leaves a line in each.
+    /// A page with payloads of worlds: read past their ledgers, which leaves a line in each.
     async fn page_of_worlds(
         self: Arc<Self>,
         mut ticket: Ticket,

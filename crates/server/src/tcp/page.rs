@@ -49,9 +49,10 @@ impl Page {
         Ok(Self { msg_type: MsgType::GetRangeByDepth, turns, options: get.options, keep: Keep::Oldest })
     }
 
-    /// Where its turns were written.
-    pub(super) fn contexts(&self) -> impl Iterator<Item = ContextId> + '_ {
-        self.turns.iter().map(|turn| turn.context)
+    /// The contexts whose content it shows: where its turns were written. Without payloads it shows the
+    /// structure of history only (ids, parents, depths, types, hashes), and the content of none.
+    pub(super) fn contexts_shown(&self) -> impl Iterator<Item = ContextId> + '_ {
+        self.turns.iter().filter(|_| self.options.include_payload).map(|turn| turn.context)
     }
 
     /// About how many bytes the page will have before it is cut.

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::Value;
 use turnkeep_server::http::query::{
-    ContextsQuery, EventsQuery, LinesQuery, LinkQuery, ReadingQuery, StreamQuery, SubscribeQuery, TurnQuery,
-    TurnsQuery, VerifyQuery, ViewsQuery,
+    ContextQuery, ContextsQuery, EventsQuery, FsPathQuery, FsRootQuery, LinesQuery, ReadingQuery,
+    StatusQuery, StreamQuery, SubscribeQuery, TurnQuery, TurnsQuery, VerifyQuery, ViewsQuery,
 };
 use turnkeep_server::openapi_json;
 use turnkeep_wire::json;
@@ -42,7 +42,8 @@ fn every_operation_describes_its_errors_and_every_reference_resolves() {
         assert!(!path.contains('*'), "{path}");
         for (method, operation) in item.as_object().unwrap() {
             assert!(operation["responses"]["default"].is_object(), "{method} {path}");
-            assert_eq!(operation["security"].is_array(), path != "/healthz", "{method} {path}");
+            let is_open = matches!(path.as_str(), "/healthz" | "/health");
+            assert_eq!(operation["security"].is_array(), !is_open, "{method} {path}");
             assert!(ids.insert(operation["operationId"].as_str().unwrap()), "{method} {path}");
             assert!(operation["summary"].is_string(), "{method} {path}");
         }
@@ -111,9 +112,12 @@ fn the_query_parameters_of_the_document_are_those_of_the_parser() {
     check("/v1/contexts/{context_id}/turns", TurnsQuery::NAMES);
     check("/v1/turns/{turn_id}", TurnQuery::NAMES);
     check("/v1/contexts", ContextsQuery::NAMES);
+    check("/v1/contexts/{context_id}", ContextQuery::NAMES);
+    check("/v1/turns/{turn_id}/fs", FsRootQuery::NAMES);
+    check("/v1/turns/{turn_id}/fs/{path}", FsPathQuery::NAMES);
     check("/v1/events", EventsQuery::NAMES);
     check("/v1/contexts/{context_id}/events", EventsQuery::NAMES);
-    check("/", LinkQuery::NAMES);
+    check("/", StatusQuery::NAMES);
     let world = |tail: &str| format!("/v1/worlds/{{world}}{tail}");
     check(&world("/stream"), StreamQuery::NAMES);
     check(&world("/subscribe"), SubscribeQuery::NAMES);
@@ -131,7 +135,13 @@ async fn every_documented_operation_is_served_and_every_page_reads_back_as_its_s
     let context = server.context().await;
     server.say(&context, "one").await;
     server.append(&context, serde_json::json!({"payload_b64": "wQ=="})).await;
-    for query in ["", "?view=raw", "?view=both&include_unknown=1", "?view=raw&bytes_render=hex"] {
+    for query in [
+        "",
+        "?view=raw",
+        "?view=both&include_unknown=1",
+        "?view=raw&bytes_render=hex",
+        "?view=raw&bytes_render=len_only",
+    ] {
         let page = server.get(&format!("/v1/contexts/{context}/turns{query}")).send().await;
         let page: json::TurnPage = serde_json::from_slice(&page.body).unwrap();
         assert_eq!(page.turns.len(), 2);

@@ -2,9 +2,10 @@
 
 use rmp::encode::{write_array_len, write_bin, write_map_len, write_str, write_uint};
 use serde_json::json;
-use turnkeep_types::BlobHash;
+use turnkeep_store::Command;
+use turnkeep_types::{BlobHash, TurnId};
 
-use crate::client::Server;
+use crate::client::{Reply, Server};
 
 /// A tree of (name, kind, mode, bytes).
 pub(crate) fn tree(entries: &[(&str, u64, u64, &[u8])]) -> Vec<u8> {
@@ -31,7 +32,8 @@ async fn put(server: &Server, bytes: &[u8]) -> String {
     hash
 }
 
-/// A server whose turn 1 has a filesystem, turn 2 none and turn 3 one that is no tree.
+/// A server whose turn 1 has a filesystem, turn 2 none of its own and turn 3 one that is no tree. Turn 4 has
+/// none, and neither has a turn before it.
 async fn server() -> Server {
     let server = Server::start().await;
     let context = server.context().await;
@@ -46,6 +48,8 @@ async fn server() -> Server {
     server.append(&context, json!({"payload_b64": ""})).await;
     let hash = BlobHash::of(b"no tree").to_string();
     server.append(&context, json!({"payload_b64": "", "fs_root_hash": hash})).await;
+    let alone = server.context().await;
+    server.append(&alone, json!({"payload_b64": ""})).await;
     server
 }
 
@@ -96,7 +100,7 @@ async fn what_is_not_there_is_not_found_and_what_is_no_tree_is_said() {
     {
         server.get(&format!("/v1/turns/1/fs/{path}")).send().await.error(404, "NotFound");
     }
-    server.get("/v1/turns/2/fs").send().await.error(404, "NotFound");
+    server.get("/v1/turns/4/fs").send().await.error(404, "NotFound");
     server.get("/v1/turns/9/fs/x").send().await.error(404, "NotFound");
     server.get("/v1/turns/0/fs").send().await.error(404, "NotFound");
     server.get("/v1/turns/x/fs").send().await.error(400, "BadRequest");
@@ -106,4 +110,50 @@ async fn what_is_not_there_is_not_found_and_what_is_no_tree_is_said() {
     let deep = format!("/v1/turns/1/fs/{}", "x/".repeat(300));
     server.get(&deep).send().await.error(413, "TooLarge");
     server.stop().await;
+}
+
+#[tokio::test]
+async fn a_turn_without_a_filesystem_shows_its_nearest_ancestor_s() {
+    let server = server().await;
+    let own = server.read("/v1/turns/1/fs/src").await;
+    let inherited = server.read("/v1/turns/2/fs/src").await;
+    assert_eq!((own.get("inherited_from"), &inherited["inherited_from"]), (None, &json!("1")));
+    assert_eq!((&own["entries"], &own["fs_root_hash"]), (&inherited["entries"], &inherited["fs_root_hash"]));
+    assert_eq!(server.read("/v1/turns/2?view=raw").await.get("fs_root_hash"), None, "it has none of its own");
+    let kept = |reply: &Reply| reply.header("cache-control").unwrap().contains("immutable");
+    let own = server.get("/v1/turns/1/fs/README").send().await;
+    let inherited = server.get("/v1/turns/2/fs/README").send().await;
+    assert_eq!((own.header("inherited-from"), inherited.header("inherited-from")), (None, Some("1")));
+    assert!(kept(&own) && !kept(&inherited), "another root may come between");
+    let tag = inherited.header("etag").unwrap();
+    let known = server.get("/v1/turns/2/fs/README").header("if-none-match", tag).send().await;
+    assert_eq!(known.status, 304);
+    assert_eq!(server.read("/v1/turns/2/fs/link").await["inherited_from"], "1");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_root_that_is_attached_later_is_inherited_from_then_on() {
+    let server = server().await;
+    let fork = server.post("/v1/contexts/fork", &json!({"base_turn_id": "2"})).send().await.json();
+    let context = fork["context_id"].as_str().unwrap();
+    for _ in 0..50 {
+        server.append(context, json!({"payload_b64": ""})).await;
+    }
+    let last =
+        server.read(&format!("/v1/contexts/{context}")).await["head_turn_id"].as_str().unwrap().to_owned();
+    let path = format!("/v1/turns/{last}/fs");
+    assert_eq!(server.read(&path).await["inherited_from"], "1");
+    let root = BlobHash::of(&put_tree(&server).await);
+    let attach = Command::AttachFs { turn: TurnId::new(2).unwrap(), root };
+    server.store.run(attach).unwrap();
+    let listing = server.read(&path).await;
+    assert_eq!((&listing["inherited_from"], &listing["entries"][0]["name"]), (&json!("2"), &json!("only")));
+    server.stop().await;
+}
+
+async fn put_tree(server: &Server) -> Vec<u8> {
+    let tree = tree(&[("only", 0, 0o600, b"inner")]);
+    put(server, &tree).await;
+    tree
 }

@@ -10,6 +10,7 @@ mod events;
 mod faults;
 mod fs;
 mod gate;
+mod interop;
 mod ledger;
 mod limits;
 mod projection;

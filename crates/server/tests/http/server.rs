@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use turnkeep_journal::{MemoryStorage, Storage};
+use turnkeep_server::{Auth, Token};
 use turnkeep_store::archive;
 use turnkeep_types::BlobHash;
 
@@ -62,6 +63,30 @@ async fn the_status_page_shows_the_store_and_escapes_what_is_not_ours() {
     assert!(text.contains("<td>-</td>") && !text.contains("turn:0"), "an empty context has no head");
     assert!(!text.contains("<script") && text.contains("&lt;script&gt;"));
     assert!(!text.contains("http://") && !text.contains("https://"), "it loads nothing from elsewhere");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn the_status_page_says_when_it_shows_some_contexts_only() {
+    let server = Server::start().await;
+    for _ in 0..12 {
+        server.context().await;
+    }
+    assert!(!server.get("/").send().await.text().contains("are shown"));
+    server.context().await;
+    let text = server.get("/").send().await.text();
+    assert!(text.contains("The newest 12 of 13 are shown."), "{text}");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn health_and_metrics_have_a_second_address_each() {
+    let server = Server::with(|config| config.auth = Auth::Token(Token::new("secret"))).await;
+    let health = server.get("/health").send().await;
+    assert_eq!((health.status, health.json()), (200, server.read("/healthz").await), "open to everyone");
+    assert_eq!(server.get("/v1/metrics").send().await.status, 401);
+    let metrics = server.get("/v1/metrics").header("authorization", "Bearer secret").send().await;
+    assert!(metrics.header("content-type").unwrap().starts_with("application/openmetrics-text"));
     server.stop().await;
 }
 

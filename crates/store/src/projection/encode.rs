@@ -16,7 +16,7 @@ use turnkeep_types::TypeRef;
 use super::msgpack::NESTING_MAX;
 use super::resolve::Resolver;
 use super::warning::truncate_path;
-use crate::registry::{Kind, MapShape, Registry, Shape, TypeVersion};
+use crate::registry::{Field, Kind, MapShape, Registry, Shape, TypeVersion};
 use msgpack::Writer;
 
 /// Why JSON cannot be encoded.
@@ -34,6 +34,16 @@ pub enum EncodeError {
         /// The way to it by names.
         path: String,
         /// The type that has no such field.
+        type_ref: TypeRef,
+    },
+    /// The data lacks a field that its type does not mark optional.
+    #[error(
+        "{path} is missing, and {type_ref} does not mark it optional; allow_missing accepts data without it"
+    )]
+    MissingField {
+        /// The way to it by names.
+        path: String,
+        /// The type that has the field.
         type_ref: TypeRef,
     },
     /// A value is not what its descriptor says.
@@ -54,14 +64,29 @@ pub enum EncodeError {
     },
 }
 
+/// Whether data may lack fields that its type does not mark optional.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MissingFields {
+    /// It may not.
+    Refuse,
+    /// It may.
+    Allow,
+}
+
 /// Encodes `data`, an object with field names, as a payload of the type.
-pub fn encode(registry: &Registry, type_ref: &TypeRef, data: &Value) -> Result<Vec<u8>, EncodeError> {
+pub fn encode(
+    registry: &Registry,
+    type_ref: &TypeRef,
+    data: &Value,
+    missing: MissingFields,
+) -> Result<Vec<u8>, EncodeError> {
     if !type_ref.is_declared() {
         return Err(EncodeError::MissingType);
     }
     let unpublished = || EncodeError::Unpublished(type_ref.clone());
     let version = registry.descriptor(&type_ref.id, type_ref.version).ok_or_else(unpublished)?;
-    let mut encoder = Encoder { names: Resolver::new(registry), path: vec!["data".to_owned()], depth: 0 };
+    let mut encoder =
+        Encoder { names: Resolver::new(registry), missing, path: vec!["data".to_owned()], depth: 0 };
     let mut out = Writer::default();
     encoder.object(&mut out, version, data)?;
     Ok(out.into_bytes())
@@ -69,6 +94,7 @@ pub fn encode(registry: &Registry, type_ref: &TypeRef, data: &Value) -> Result<V
 
 struct Encoder<'r> {
     names: Resolver<'r>,
+    missing: MissingFields,
     /// The way to the value that is being encoded, a text per step.
     path: Vec<String>,
     depth: usize,
@@ -128,6 +154,7 @@ impl<'r> Encoder<'r> {
             })?;
             fields.push((field, value));
         }
+        self.refuse_missing(version, members)?;
         fields.sort_by_key(|(field, _)| field.tag);
         self.inside(|this| {
             out.map(fields.len());
@@ -136,6 +163,21 @@ impl<'r> Encoder<'r> {
                 this.at(format!(".{}", field.name), |this| this.value(out, &field.shape, value))
             })
         })
+    }
+
+    /// A field that is null is not missing.
+    fn refuse_missing(&self, version: &TypeVersion, members: &Map<String, Value>) -> Encoded {
+        if self.missing == MissingFields::Allow {
+            return Ok(());
+        }
+        let is_missing = |field: &&Field| !field.optional && !members.contains_key(&*field.name);
+        match version.fields.iter().find(is_missing) {
+            None => Ok(()),
+            Some(field) => Err(EncodeError::MissingField {
+                path: self.path_text(&format!(".{}", field.name)),
+                type_ref: version.type_ref.clone(),
+            }),
+        }
     }
 
     fn value(&mut self, out: &mut Writer, shape: &'r Shape, value: &Value) -> Encoded {

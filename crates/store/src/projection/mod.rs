@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use turnkeep_types::TypeRef;
 
-pub use encode::{EncodeError, encode};
+pub use encode::{EncodeError, MissingFields, encode};
 pub use msgpack::DecodeFault;
 pub use options::{
     BytesRender, EnumRender, HintError, HintMode, IncludeUnknown, Options, TimeRender, TypeHint, U64Format,

@@ -17,7 +17,7 @@ pub struct UnknownValue {
 }
 
 macro_rules! choice {
-    ($(#[$doc:meta])* $name:ident = $option:literal { $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)+ }) => {
+    ($(#[$doc:meta])* $name:ident = $option:literal { $($(#[$variant_doc:meta])* $variant:ident = $text:literal $(| $other:literal)*,)+ }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
         pub enum $name { $($(#[$variant_doc])* $variant,)+ }
@@ -27,8 +27,12 @@ macro_rules! choice {
 
             fn from_str(text: &str) -> Result<Self, UnknownValue> {
                 match text {
-                    $($text => Ok(Self::$variant),)+
-                    _ => Err(UnknownValue { option: $option, given: text.to_owned(), legal: &[$($text),+] }),
+                    $($text $(| $other)* => Ok(Self::$variant),)+
+                    _ => Err(UnknownValue {
+                        option: $option,
+                        given: text.to_owned(),
+                        legal: &[$($text $(, $other)*),+],
+                    }),
                 }
             }
         }
@@ -53,9 +57,9 @@ choice! {
     IncludeUnknown = "include_unknown" {
         /// It is left out.
         #[default]
-        No = "0",
+        No = "0" | "false",
         /// It is shown beside the data.
-        Yes = "1",
+        Yes = "1" | "true",
     }
 }
 

@@ -12,6 +12,7 @@ use turnkeep_types::TypeRef;
 use super::ID_BYTES_MAX;
 use super::canonical::{canonical, push_string};
 use super::error::Malformed;
+use super::spelling::Spellings;
 
 /// One published version of a type.
 #[derive(Debug, PartialEq)]
@@ -66,7 +67,7 @@ pub struct Field {
     pub tag: u64,
     /// The name by which JSON names it.
     pub name: Arc<str>,
-    /// Whether writers may leave it out; a promise among clients that nothing here enforces.
+    /// Whether writers may leave it out. Encoding from JSON enforces it; payloads as bytes are not checked.
     pub optional: bool,
     /// What its values are.
     pub shape: Shape,
@@ -219,10 +220,15 @@ pub(super) enum ParsedField {
 }
 
 /// Reads a field's descriptor.
-pub(super) fn parse_field(site: Site<'_>, value: &Value) -> Result<ParsedField, Malformed> {
-    let Value::Object(members) = value else {
+pub(super) fn parse_field(
+    site: Site<'_>,
+    spellings: Spellings,
+    value: &Value,
+) -> Result<ParsedField, Malformed> {
+    let Value::Object(published) = value else {
         return Err(site.part("descriptor", "an object"));
     };
+    let members = &*spellings.rewrite(published);
     let optional = site.flag(members, "optional")?;
     if site.flag(members, "tombstone")? {
         return parse_tombstone(site, members);

@@ -12,6 +12,7 @@ use super::canonical::canonical;
 use super::descriptor::{Field, ParsedField, Site, TypeVersion, is_reserved, parse_field};
 use super::error::{BundleError, Conflict, Malformed};
 use super::json::{self, JsonFault};
+use super::spelling::Spellings;
 use super::{ID_BYTES_MAX, NESTING_MAX};
 
 /// A bundle that is well-formed by itself.
@@ -22,6 +23,8 @@ pub(super) struct Document {
     pub(super) digest: blake3::Hash,
     pub(super) types: Vec<ParsedType>,
     pub(super) enums: BTreeMap<Arc<str>, BTreeMap<i128, Arc<str>>>,
+    /// Whether a descriptor has a spelling that was read as another.
+    pub(super) has_other_spellings: bool,
 }
 
 /// A type that the bundle names.
@@ -37,10 +40,22 @@ pub(super) struct ParsedType {
 pub(super) struct ParsedVersion {
     pub(super) described: Arc<TypeVersion>,
     pub(super) tombstones: Vec<(u64, Option<Arc<str>>)>,
+    has_other_spellings: bool,
 }
 
-/// Reads a bundle that was addressed as `addressed`.
-pub(super) fn parse(addressed: &str, bytes: &[u8]) -> Result<Document, BundleError> {
+impl ParsedType {
+    fn has_other_spellings(&self) -> bool {
+        self.versions.values().any(|version| version.has_other_spellings)
+    }
+}
+
+/// Reads a bundle that was addressed as `addressed`; `is_known_type` says which ids earlier bundles
+/// gave to types.
+pub(super) fn parse(
+    addressed: &str,
+    bytes: &[u8],
+    is_known_type: impl Fn(&str) -> bool,
+) -> Result<Document, BundleError> {
     let value = json::parse(bytes, NESTING_MAX).map_err(refuse_json)?;
     let bundle = object(&value, || "the bundle".to_owned())?;
     let bundle_id = parse_id(addressed, bundle)?;
@@ -48,10 +63,16 @@ pub(super) fn parse(addressed: &str, bytes: &[u8]) -> Result<Document, BundleErr
         return Err(part("registry_version", "1").into());
     }
     let digest = blake3::hash(canonical(&value).as_bytes());
-    let types =
-        section(bundle, "types")?.map(|named| parse_type(&bundle_id, named)).collect::<Result<_, _>>()?;
+    let own_types = bundle.get("types").and_then(Value::as_object);
+    let is_own_type = |name: &str| own_types.is_some_and(|types| types.contains_key(name));
+    let spellings = Spellings::unless_types(|name| is_own_type(name) || is_known_type(name));
+    let mut types = Vec::new();
+    for named in section(bundle, "types")? {
+        types.push(parse_type(&bundle_id, spellings, named)?);
+    }
+    let has_other_spellings = types.iter().any(ParsedType::has_other_spellings);
     let enums = section(bundle, "enums")?.map(parse_enum).collect::<Result<_, _>>()?;
-    Ok(Document { bundle_id, digest, types, enums })
+    Ok(Document { bundle_id, digest, types, enums, has_other_spellings })
 }
 
 fn refuse_json(fault: JsonFault) -> BundleError {
@@ -98,7 +119,11 @@ fn id(text: &str, at: impl FnOnce() -> String) -> Result<Arc<str>, Malformed> {
     Err(Malformed::Length { at: at(), bytes: text.len() })
 }
 
-fn parse_type(bundle_id: &Arc<str>, (type_id, value): (&String, &Value)) -> Result<ParsedType, BundleError> {
+fn parse_type(
+    bundle_id: &Arc<str>,
+    spellings: Spellings,
+    (type_id, value): (&String, &Value),
+) -> Result<ParsedType, BundleError> {
     let id = id(type_id, || "a type id".to_owned())?;
     if is_reserved(type_id) {
         return Err(part(format!("the type id `{type_id}`"), "a name that is no built-in type").into());
@@ -113,7 +138,7 @@ fn parse_type(bundle_id: &Arc<str>, (type_id, value): (&String, &Value)) -> Resu
         .map(|(key, value)| {
             let version = parse_version_number(type_id, key)?;
             let type_ref = TypeRef { id: Arc::clone(&id), version };
-            Ok((version, parse_version(bundle_id, type_ref, value)?))
+            Ok((version, parse_version(bundle_id, spellings, type_ref, value)?))
         })
         .collect::<Result<_, BundleError>>()?;
     Ok(ParsedType { id, versions })
@@ -134,6 +159,7 @@ pub(crate) fn canonical_number(text: &str) -> Option<u64> {
 
 fn parse_version(
     bundle_id: &Arc<str>,
+    spellings: Spellings,
     type_ref: TypeRef,
     value: &Value,
 ) -> Result<ParsedVersion, BundleError> {
@@ -142,9 +168,11 @@ fn parse_version(
     let published = object(value, at)?.get("fields").filter(|fields| fields.is_object());
     let published = published.ok_or_else(|| part(at() + ": fields", "an object"))?;
     let (mut fields, mut tombstones) = (Vec::new(), Vec::new());
+    let mut has_other_spellings = false;
     for (key, descriptor) in published.as_object().into_iter().flatten() {
         let tag = parse_tag(type_id, version, key)?;
-        match parse_field(Site { type_id, version, tag }, descriptor)? {
+        has_other_spellings |= descriptor.as_object().is_some_and(|members| spellings.occur_in(members));
+        match parse_field(Site { type_id, version, tag }, spellings, descriptor)? {
             ParsedField::Live(field) => fields.push(field),
             ParsedField::Tombstone { tag, frozen } => tombstones.push((tag, frozen)),
         }
@@ -154,7 +182,7 @@ fn parse_version(
     let digest = *blake3::hash(canonical(value).as_bytes()).as_bytes();
     let published = published.to_string().into();
     let described = TypeVersion::new(type_ref, Arc::clone(bundle_id), fields, published, digest);
-    Ok(ParsedVersion { described: Arc::new(described), tombstones })
+    Ok(ParsedVersion { described: Arc::new(described), tombstones, has_other_spellings })
 }
 
 fn parse_tag(type_id: &str, version: u32, key: &str) -> Result<u64, BundleError> {

@@ -57,6 +57,11 @@ impl EnumTable {
         self.labels.get(&number).map(|label| &*label.text)
     }
 
+    /// All labels, by number ascending.
+    pub(crate) fn texts(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.labels.values().map(|label| &*label.text)
+    }
+
     /// The lowest number with a label.
     pub(crate) fn number(&self, text: &str) -> Option<i128> {
         self.numbers.get(text).copied()
@@ -205,7 +210,7 @@ impl TypeHistory {
     }
 
     fn add(&mut self, bundle: &Arc<str>, parsed: &ParsedVersion) -> Result<(), Conflict> {
-        let ParsedVersion { described, tombstones } = parsed;
+        let ParsedVersion { described, tombstones, .. } = parsed;
         let type_ref = &described.type_ref;
         for field in &described.fields {
             self.refuse_reused(type_ref, field.tag)?;

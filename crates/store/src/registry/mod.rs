@@ -14,6 +14,7 @@ mod json;
 mod listing;
 mod parsed;
 mod shared_map;
+mod spelling;
 #[cfg(test)]
 mod tests;
 
@@ -33,6 +34,7 @@ use evolution::TypeHistory;
 pub use json::{JsonFault, parse as parse_json};
 pub use parsed::ParsedBundle;
 use shared_map::SharedMap;
+use spelling::OTHER_SPELLINGS;
 
 /// The most bytes that an id, a field's name or a label has. Part of the log's meaning, so not configurable.
 const ID_BYTES_MAX: usize = 512;
@@ -100,13 +102,25 @@ impl Registry {
             let (bundle, etag) = (Arc::clone(id), known.etag.as_str().into());
             return Err(Conflict::OtherContent { bundle, etag }.into());
         }
-        let plan = evolution::plan(self, parsed.document())?;
+        let plan = if parsed.has_other_spellings() && self.has_types_named_like_spellings() {
+            evolution::plan(self, &document::parse(id, parsed.bytes(), |name| self.has_type(name))?)?
+        } else {
+            evolution::plan(self, parsed.document())?
+        };
         self.carry_out(plan);
         let (order, etag) = (self.bundles.len(), parsed.etag().to_owned());
         let bundle = Arc::new(Bundle { id: Arc::clone(id), order, bytes: parsed.bytes().clone(), etag });
         self.bundles.insert(order, Arc::clone(&bundle));
         self.by_id.insert(Arc::clone(id), bundle);
         Ok(true)
+    }
+
+    fn has_type(&self, id: &str) -> bool {
+        self.types.get(id).is_some()
+    }
+
+    fn has_types_named_like_spellings(&self) -> bool {
+        OTHER_SPELLINGS.iter().any(|name| self.has_type(name))
     }
 
     fn carry_out(&mut self, plan: evolution::Plan) {

@@ -32,7 +32,7 @@ impl Eq for ParsedBundle {}
 impl ParsedBundle {
     /// Reads a bundle that is addressed as `id`. It keeps a copy of the bytes and nothing around them.
     pub fn parse(id: &str, json: &[u8]) -> Result<Self, BundleError> {
-        let document = document::parse(id, json)?;
+        let document = document::parse(id, json, |_| false)?;
         let etag = document.digest.to_hex().to_string();
         Ok(Self(Arc::new(Parsed { document, etag, bytes: Bytes::copy_from_slice(json) })))
     }
@@ -50,6 +50,11 @@ impl ParsedBundle {
     /// The BLAKE3 of its canonical form, in hex.
     pub fn etag(&self) -> &str {
         &self.0.etag
+    }
+
+    /// Whether it has spellings that older versions of this program did not know.
+    pub(crate) fn has_other_spellings(&self) -> bool {
+        self.0.document.has_other_spellings
     }
 
     pub(super) fn document(&self) -> &Document {

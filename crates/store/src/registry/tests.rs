@@ -535,3 +535,75 @@ fn arbitrary_bytes_get_one_answer() {
         fuzz::check_any(&bytes);
     }
 }
+
+fn shape_of<'r>(registry: &'r Registry, name: &str) -> &'r Kind {
+    &registry.latest("T").unwrap().field_named(name).unwrap().shape.kind
+}
+
+#[test]
+fn other_spellings_of_types_are_read_as_the_usual_ones() {
+    let inner = json!({ "versions": { "1": { "fields": {} } } });
+    let spelt = json!({
+        "1": { "name": "small", "type": "int32" },
+        "2": { "name": "wide", "type": "int64", "semantic": "unix_ms" },
+        "3": { "name": "one", "type": "ref", "ref": "Inner" },
+        "4": { "name": "many", "type": "array", "items": { "type": "ref", "ref": "Inner" } },
+        "5": { "name": "sizes", "type": "array", "items": "int64" },
+        "6": { "name": "by_id", "type": "map", "key_type": "int32", "value_type": { "type": "ref", "ref": "Inner" } },
+    });
+    let types = json!({ "T": { "versions": { "1": { "fields": spelt } } }, "Inner": inner });
+    let registry = legal(&[bundle("b", &types, &json!({}))]);
+    let is_inner = |kind: &Kind| matches!(kind, Kind::Type(id) if &**id == "Inner");
+    assert_eq!(*shape_of(&registry, "small"), Kind::Int(IntKind::I32));
+    assert_eq!(*shape_of(&registry, "wide"), Kind::Int(IntKind::I64));
+    assert!(is_inner(shape_of(&registry, "one")));
+    assert!(matches!(shape_of(&registry, "many"), Kind::Array(items) if is_inner(&items.kind)));
+    assert!(
+        matches!(shape_of(&registry, "sizes"), Kind::Array(items) if items.kind == Kind::Int(IntKind::I64))
+    );
+    let Kind::Map(map) = shape_of(&registry, "by_id") else { panic!() };
+    assert!(map.key.kind == Kind::Int(IntKind::I32) && is_inner(&map.value.kind));
+    let described = registry.descriptor_json(registry.latest("T").unwrap());
+    assert_eq!(described["fields"]["3"], json!({ "name": "one", "type": "ref", "ref": "Inner" }));
+}
+
+#[test]
+fn a_type_may_change_from_one_spelling_to_the_other() {
+    let field = |kind: Value| {
+        let mut field = kind;
+        field["name"] = "n".into();
+        json!({ "1": field })
+    };
+    let first = |kind: Value| versions("a", &json!({ "1": { "fields": field(kind) } }));
+    let second = |kind: Value| versions("b", &json!({ "2": { "fields": field(kind) } }));
+    let reference = json!({ "type": "ref", "ref": "T" });
+    legal(&[first(json!({ "type": "i32" })), second(json!({ "type": "int32" }))]);
+    legal(&[first(json!({ "type": "int64" })), second(json!({ "type": "i64" }))]);
+    legal(&[first(reference.clone()), second(json!({ "type": "T" }))]);
+    legal(&[
+        first(json!({ "type": "array", "items": "T" })),
+        second(json!({ "type": "array", "items": "T", "semantic": "url" })),
+    ]);
+    conflict(&[first(json!({ "type": "i64" })), second(json!({ "type": "int32" }))], &["tag 1"]);
+    conflict(&[first(json!({ "type": "ref", "ref": "nobody" }))], &["nobody"]);
+    conflict(&[first(json!({ "type": "ref" }))], &["ref"]);
+}
+
+#[test]
+fn a_name_that_is_a_type_means_that_type() {
+    let uses = |id: &str, version: &str| {
+        versions(id, &json!({ version: { "fields": { "1": { "name": "n", "type": "int32" } } } }))
+    };
+    let defines =
+        bundle("defines", &json!({ "int32": { "versions": { "1": { "fields": {} } } } }), &json!({}));
+    let registry = legal(&[defines.clone(), uses("uses", "1")]);
+    assert!(matches!(shape_of(&registry, "n"), Kind::Type(id) if &**id == "int32"));
+    // What a tag was is never changed by a type that gets such a name later.
+    conflict(&[uses("first", "1"), defines, uses("second", "2")], &["tag 1"]);
+    let both = json!({
+        "ref": { "versions": { "1": { "fields": {} } } },
+        "T": { "versions": { "1": { "fields": { "1": { "name": "n", "type": "ref", "ref": "gone" } } } } },
+    });
+    let registry = legal(&[bundle("both", &both, &json!({}))]);
+    assert!(matches!(shape_of(&registry, "n"), Kind::Type(id) if &**id == "ref"));
+}

@@ -9,7 +9,7 @@ use turnkeep_journal::{
 use turnkeep_types::{BlobHash, Timestamp};
 
 use super::{Report, Salvaged, Walk};
-use crate::record::{BlobName, Record, VERSION};
+use crate::record::{BlobName, Record};
 use crate::store::OpenError;
 use crate::unfinished;
 
@@ -80,7 +80,7 @@ impl Copy {
             self.rename_blobs(&mut record);
             body.clear();
             let kind = record.encode(&mut body);
-            self.batch.push_command(kind, VERSION, &body);
+            self.batch.push_command(kind, record.version(), &body);
         }
         if !self.batch.is_empty() {
             self.log.append(&self.batch)?;

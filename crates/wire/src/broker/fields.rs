@@ -4,7 +4,7 @@ use bytes::Bytes;
 use turnkeep_types::Timestamp;
 use turnkeep_types::broker::{Reason, Refusal, TEXT_BYTES_MAX};
 
-use super::unpack::{Unpacker, Value};
+use crate::unpack::{Unpacker, Value};
 
 /// More fields than any message has, with room for those of later versions.
 const FIELDS_MAX: u32 = 256;

@@ -15,7 +15,6 @@ mod pack;
 mod request;
 mod response;
 pub mod roundtrip;
-mod unpack;
 
 pub use fields::Malformed;
 pub use frame::{FrameTooLong, HEADER_BYTES, declared, next_frame, seal};

@@ -17,7 +17,7 @@ pub enum FsKind {
     Symlink,
 }
 
-/// What a path leads to, unless it is a file: files are their bytes.
+/// What a path leads to. A file is sent as its bytes unless the request has `format=json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum FsNode {
@@ -25,6 +25,8 @@ pub enum FsNode {
     Directory(FsListing),
     /// A symbolic link.
     Symlink(FsSymlink),
+    /// A file, with `format=json`.
+    File(FsFile),
 }
 
 /// A directory.
@@ -32,9 +34,15 @@ pub enum FsNode {
 pub struct FsListing {
     /// The turn.
     pub turn_id: Id,
+    /// The ancestor whose filesystem this is, if the turn has none of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub inherited_from: Option<Id>,
     /// The directory's path from the root, empty for the root.
     pub path: String,
-    /// The tree blob.
+    /// The tree blob of the root directory.
+    pub fs_root_hash: Hash,
+    /// The tree blob of this directory.
     pub hash: Hash,
     /// What it holds, by name.
     pub entries: Vec<FsEntry>,
@@ -64,6 +72,10 @@ pub struct FsEntry {
 pub struct FsSymlink {
     /// The turn.
     pub turn_id: Id,
+    /// The ancestor whose filesystem this is, if the turn has none of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub inherited_from: Option<Id>,
     /// The link's path from the root.
     pub path: String,
     /// Always `symlink`.
@@ -72,4 +84,29 @@ pub struct FsSymlink {
     pub target: String,
     /// The blob that holds the target.
     pub hash: Hash,
+}
+
+/// A file as JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct FsFile {
+    /// The turn.
+    pub turn_id: Id,
+    /// The ancestor whose filesystem this is, if the turn has none of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub inherited_from: Option<Id>,
+    /// The file's path from the root.
+    pub path: String,
+    /// The last element of the path; bytes that are not UTF-8 are replaced.
+    pub name: String,
+    /// Always `file`.
+    pub kind: FsKind,
+    /// The permission bits.
+    pub mode: u32,
+    /// The size that its writer recorded.
+    pub size: u64,
+    /// Its blob.
+    pub hash: Hash,
+    /// Its content as base64.
+    pub content_base64: String,
 }

@@ -22,7 +22,7 @@ pub use blob::BlobPut;
 pub use context::{Context, ContextPage, CreateContext, ForkContext, PatchContext};
 pub use error::ErrorReply;
 pub use event::{ContextCreated, FsAttached, RegistryPut, TurnAppended, WorldChanged};
-pub use fs::{FsEntry, FsKind, FsListing, FsNode, FsSymlink};
+pub use fs::{FsEntry, FsFile, FsKind, FsListing, FsNode, FsSymlink};
 pub use id::Id;
 pub use registry::{TypeList, TypeSummary, TypeVersion};
 pub use scalar::{Hash, Time};

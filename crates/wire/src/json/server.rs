@@ -12,8 +12,10 @@ pub struct Stats {
     pub tcp_addr: String,
     /// Turns ever appended.
     pub turns: u64,
-    /// Contexts ever created.
+    /// Contexts ever created, those of worlds included.
     pub contexts: u64,
+    /// How many of them are the contexts of worlds.
+    pub world_contexts: u64,
     /// Distinct blobs.
     pub blobs: u64,
     /// Uncompressed bytes of all distinct blobs.

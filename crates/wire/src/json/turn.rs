@@ -33,6 +33,9 @@ pub struct AppendTurn {
     pub idempotency_key: Option<String>,
     /// The root of a filesystem tree; the blob must exist.
     pub fs_root_hash: Option<Hash>,
+    /// Accepts `data` that lacks fields which its type does not mark optional.
+    #[serde(default)]
+    pub allow_missing: bool,
 }
 
 /// The ack of an append: the turn is durable.
@@ -134,6 +137,9 @@ pub struct Turn {
     /// The payload with `bytes_render=hex`.
     #[schema(nullable = false)]
     pub bytes_hex: Option<String>,
+    /// The payload's length with `bytes_render=len_only`.
+    #[schema(nullable = false)]
+    pub bytes_len: Option<u32>,
 }
 
 /// A type id with a version.

@@ -1,7 +1,8 @@
 //! `--graph`: all contexts that share history, drawn as branches.
 //!
 //! Two contexts share history exactly if they have the same root, which the binary protocol gives by
-//! depth at no cost of walking. Then turns are shown newest first, which is also children first,
+//! depth at no cost of walking, and without payloads: so nothing of a world is read to find out that it has
+//! no part in the drawing. Then turns are shown newest first, which is also children first,
 //! because a child's id is greater than its parent's; pages of ancestors are fetched as needed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -12,8 +13,9 @@ use turnkeep_client::Client;
 use turnkeep_client::message::{GetRange, ReadOptions};
 use turnkeep_types::{ContextId, TurnId};
 
+use super::super::App;
+use super::super::ctx::{self, Worlds};
 use super::super::show::fetch_turn;
-use super::super::{App, ctx};
 use super::{Args, PAGE_TURNS, Page, Printer, View, page};
 use crate::failure::Unsound;
 use crate::http::{Http, Refused};
@@ -57,7 +59,11 @@ type Heads = BTreeMap<TurnId, BTreeSet<ContextId>>;
 async fn related_heads(http: &mut Http, client: &Client, context: ContextId) -> Result<Heads> {
     let mut heads = Heads::new();
     let root = root_of(client, context).await?;
-    for other in ctx::all(http, None, CONTEXTS_MAX).await? {
+    let listed = ctx::fetch_contexts(http, None, Worlds::Listed, CONTEXTS_MAX).await?;
+    if listed.is_cut {
+        eprintln!("only the newest {CONTEXTS_MAX} contexts are looked at: older branches are not drawn");
+    }
+    for other in listed.contexts {
         let (Ok(id), Some(head)) = (text_of(&other, "context_id").parse(), id_of(&other, "head_turn_id"))
         else {
             continue;

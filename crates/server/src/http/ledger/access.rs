@@ -50,7 +50,7 @@ pub(crate) fn check(
     }
     match route {
         "/invocations" if own != DEFAULT_WORLD => Err(no_world(DEFAULT_WORLD)),
-        "/invocations" | "/mcp" | "/healthz" => Ok(()),
+        "/invocations" | "/mcp" | "/healthz" | "/health" => Ok(()),
         _ => Err(owners_only()),
     }
 }

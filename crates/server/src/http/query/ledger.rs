@@ -3,7 +3,7 @@
 //! Every route in a world takes `as`; those that the audit may read take `audit` too. What a seat needs of
 //! a query is read apart from what a route needs, and only the route knows which names are legal.
 
-use super::{FromQuery, Pairs, QueryError, kind};
+use super::{FromQuery, Pairs, QueryError};
 
 /// Entries on a page, unless the request says otherwise.
 const ENTRIES_DEFAULT: usize = 500;
@@ -19,12 +19,8 @@ pub struct SeatQuery {
 
 impl FromQuery for SeatQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
-        let audit = match pairs.one("audit", None)? {
-            None | Some("0") => false,
-            Some("1") => true,
-            Some(other) => return Err(kind("audit", other, "0 or 1")),
-        };
-        Ok(Self { as_person: pairs.one("as", None)?.map(str::to_owned), audit })
+        let as_person = pairs.one("as", None)?.map(str::to_owned);
+        Ok(Self { as_person, audit: pairs.flag("audit", false)? })
     }
 }
 
@@ -158,11 +154,7 @@ impl VerifyQuery {
 impl FromQuery for VerifyQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
         pairs.only(Self::NAMES)?;
-        match pairs.one("leaks", None)? {
-            None | Some("0") => Ok(Self { leaks: false }),
-            Some("1") => Ok(Self { leaks: true }),
-            Some(other) => Err(kind("leaks", other, "0 or 1")),
-        }
+        Ok(Self { leaks: pairs.flag("leaks", false)? })
     }
 }
 

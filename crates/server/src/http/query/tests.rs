@@ -60,7 +60,7 @@ fn an_error_lists_what_would_be_legal() {
         "type_hint_mode=guess",
         "`guess` is not a value of type_hint_mode: expected inherit, explicit, latest",
     );
-    check("include_unknown=yes", "`yes` is not a value of include_unknown: expected 0, 1");
+    check("include_unknown=yes", "`yes` is not a value of include_unknown: expected 0, false, 1, true");
     check("bytes_format=b64", "`b64` is not a value of bytes_render: expected base64, hex, len_only");
     check("u64_format=hex", "`hex` is not a value of u64_format: expected string, number");
     check("enum_render=", "`` is not a value of enum_render: expected label, number, both");
@@ -115,6 +115,38 @@ fn labels_filter_by_key_or_by_key_and_value() {
     for bad in ["cursor=0", "cursor=x", "cursor=", "limit=x", "before=1"] {
         assert!(parse(bad).is_err(), "{bad}");
     }
+}
+
+#[test]
+fn yes_and_no_have_two_spellings_each() {
+    let parse =
+        |query: &str| ContextsQuery::from_query(Pairs::parse(query).unwrap()).map(|query| query.worlds);
+    for (query, expect) in
+        [("", true), ("worlds=1", true), ("worlds=true", true), ("worlds=0", false), ("worlds=false", false)]
+    {
+        assert_eq!(parse(query).unwrap(), expect, "{query}");
+    }
+    assert_eq!(
+        parse("worlds=no").unwrap_err().to_string(),
+        "`no` is not a value of `worlds`: expected 0, 1, true or false"
+    );
+    for (query, expect) in [("true", IncludeUnknown::Yes), ("false", IncludeUnknown::No)] {
+        let parsed = turns(&format!("include_unknown={query}")).unwrap();
+        assert_eq!(parsed.options.projection.include_unknown, expect);
+    }
+    let audit = |query: &str| SeatQuery::from_query(Pairs::parse(query).unwrap()).ok().map(|seat| seat.audit);
+    assert_eq!(
+        (audit("audit=true"), audit("audit=false"), audit("audit=yes")),
+        (Some(true), Some(false), None)
+    );
+}
+
+#[test]
+fn provenance_is_accepted_and_changes_nothing() {
+    assert_eq!(turns("include_provenance=1").unwrap(), turns("").unwrap());
+    assert_eq!(turns("include_provenance=false").unwrap(), turns("").unwrap());
+    assert!(turns("include_provenance=maybe").is_err());
+    assert!(turns("include_lineage=1").is_err());
 }
 
 #[test]

@@ -84,6 +84,7 @@ impl TurnsQuery {
         "u64_format",
         "enum_render",
         "time_render",
+        super::PROVENANCE,
     ];
 }
 
@@ -121,6 +122,7 @@ impl FromQuery for TurnQuery {
 }
 
 fn view_options(pairs: &Pairs) -> Result<ViewOptions, QueryError> {
+    pairs.accept_provenance()?;
     let projection = projection::Options {
         hint: type_hint(pairs)?,
         include_unknown: pairs.choice("include_unknown", None)?,

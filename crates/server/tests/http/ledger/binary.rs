@@ -6,8 +6,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use turnkeep_types::{BlobHash, Compression, ContextId, TurnId};
 use turnkeep_wire::message::{
-    AppendBatch, AppendTurn, AttachFs, GetLast, Hello, ItemForm, ReadOptions, Request, Response, SentTurn,
-    Subscribe,
+    AppendBatch, AppendTurn, AttachFs, GetBefore, GetLast, GetRange, Hello, ItemForm, ReadOptions, Request,
+    Response, SentTurn, Subscribe,
 };
 use turnkeep_wire::{Frame, Text};
 
@@ -105,6 +105,17 @@ async fn the_binary_port_writes_nothing_to_a_world_and_its_reads_leave_lines() {
     }
     assert_eq!(team.recorded(), before);
     let options = ReadOptions { include_payload: true, ..ReadOptions::default() };
+    let structure = ReadOptions::default();
+    let range = GetRange { context, start_depth: 0, limit: 1, options: structure };
+    for request in [
+        Request::GetLast(GetLast { context, limit: 3, options: structure }),
+        Request::GetBefore(GetBefore { context, before: Some(head), limit: 3, options: structure }),
+        Request::GetRange(range),
+        Request::GetHead(context),
+    ] {
+        assert_eq!(status(&peer.ask(&request).await), None, "{request:?}");
+    }
+    assert_eq!(team.recorded(), before, "ids, parents and depths are no content");
     let last = peer.ask(&Request::GetLast(GetLast { context, limit: 3, options })).await;
     assert_eq!(status(&last), None, "{last:?}");
     let hash = team.server.store.last(context, 1).unwrap().pop().unwrap().hash;

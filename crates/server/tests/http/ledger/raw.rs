@@ -104,3 +104,27 @@ async fn a_raw_read_leaves_a_line_also_through_a_fork() {
     assert_eq!(count().await, 6);
     team.stop().await;
 }
+
+#[tokio::test]
+async fn the_contexts_of_worlds_are_listed_and_counted_when_they_are_asked_for() {
+    let team = Team::start().await;
+    team.say("r-1", "hello").await;
+    let own = team.post(Kind::Owner, "/v1/contexts", &json!({ "labels": { "mine": "yes" } })).await.json();
+    let list = async |query: &str| {
+        let page = team.get(Kind::Owner, &format!("/v1/contexts{query}")).await.json();
+        page["contexts"].as_array().unwrap().clone()
+    };
+    let all = list("").await;
+    assert_eq!(list("?worlds=1").await, all);
+    assert_eq!(list("?worlds=0").await, [own]);
+    assert_eq!(list("?worlds=false&label=turnkeep.ledger.world").await, [] as [Value; 0]);
+    let stats = team.get(Kind::Owner, "/v1/stats").await.json();
+    assert_eq!(stats["contexts"], all.len());
+    assert_eq!(stats["world_contexts"], all.len() - 1);
+    let page = team.get(Kind::Owner, "/").await.text();
+    assert!(page.contains("<dt>contexts</dt><dd>1</dd>") && !page.contains("turnkeep.ledger"), "{page}");
+    let page = team.get(Kind::Owner, "/?all=1").await.text();
+    let count = format!("<dt>contexts</dt><dd>{}</dd>", all.len());
+    assert!(page.contains(&count) && page.contains("turnkeep.ledger"), "{page}");
+    team.stop().await;
+}

@@ -63,8 +63,24 @@ impl<'r> Encoder<'r> {
             Value::String(text) => self.int_text(kind, shape, text),
             _ => None,
         };
-        let fits = number.filter(|number| kind.range().contains(number));
-        fits.ok_or_else(|| self.wrong(int_expected(&shape.kind, shape), value))
+        if let Some(fits) = number.filter(|number| kind.range().contains(number)) {
+            return Ok(fits);
+        }
+        let expected = self.int_expected(shape);
+        Err(self.wrong(expected, value))
+    }
+
+    /// What an integer may be, with the labels of its enum.
+    fn int_expected(&mut self, shape: &'r Shape) -> String {
+        let kind = name(&shape.kind);
+        match (&shape.enum_id, shape.semantic) {
+            (Some(id), _) => match self.names.enum_table(id) {
+                Some(table) => format!("{kind} or a label of {id} ({})", some_of(table.texts())),
+                None => format!("{kind} or a label of {id}"),
+            },
+            (None, Some(Semantic::UnixMs | Semantic::UnixS)) => format!("{kind} or a time in RFC 3339"),
+            (None, _) => kind.to_owned(),
+        }
     }
 
     /// A number that is spelt as a label, a time or, for 64 bits, in digits.
@@ -118,11 +134,21 @@ impl<'r> Encoder<'r> {
     }
 }
 
-fn int_expected(kind: &Kind, shape: &Shape) -> String {
-    let kind = name(kind);
-    match (&shape.enum_id, shape.semantic) {
-        (Some(id), _) => format!("{kind} or a label of {id}"),
-        (None, Some(Semantic::UnixMs | Semantic::UnixS)) => format!("{kind} or a time in RFC 3339"),
-        (None, _) => kind.to_owned(),
+/// Labels in one line, of bounded length however many there are and however long they are.
+fn some_of<'t>(labels: impl ExactSizeIterator<Item = &'t str>) -> String {
+    const LISTED_BYTES_MAX: usize = 512;
+    let count = labels.len();
+    let (mut text, mut listed) = (String::new(), 0);
+    for label in labels {
+        if listed > 0 && text.len() + label.len() > LISTED_BYTES_MAX {
+            break;
+        }
+        text.push_str(if listed > 0 { ", " } else { "" });
+        text.push_str(label);
+        listed += 1;
+    }
+    match count - listed {
+        0 => text,
+        more => format!("{text} and {more} more"),
     }
 }

@@ -8,7 +8,7 @@ use super::super::{ENCODING_MSGPACK, Options, project};
 use super::*;
 
 fn encoded(data: &Value) -> Result<Vec<u8>, EncodeError> {
-    encode(sample_registry(), &sample_type(), data)
+    encode(sample_registry(), &sample_type(), data, MissingFields::Allow)
 }
 
 /// Asserts that projection's default gives the JSON back, without a warning.
@@ -93,7 +93,10 @@ fn values_that_do_not_fit_are_named_by_their_path() {
     refused(&json!({ "f32": 1e300 }), "data.f32 must be f32, not 1e+300");
     refused(&json!({ "bytes": "%" }), "data.bytes must be bytes in base64, not \"%\"");
     refused(&json!({ "text": 1 }), "data.text must be string, not 1");
-    refused(&json!({ "role": "nobody" }), "data.role must be u8 or a label of test.Role, not \"nobody\"");
+    refused(
+        &json!({ "role": "nobody" }),
+        "data.role must be u8 or a label of test.Role (system, user, assistant, tool), not \"nobody\"",
+    );
     refused(&json!({ "at_ms": "today" }), "data.at_ms must be u64 or a time in RFC 3339, not \"today\"");
     refused(
         &json!({ "at_s": "1970-01-01T00:00:00.5Z" }),
@@ -133,7 +136,9 @@ fn a_typed_blob_has_a_type_and_data_or_bytes() {
 
 #[test]
 fn a_type_is_named_and_published() {
-    let encoded = |id: &str, version| encode(sample_registry(), &TypeRef::new(id, version), &json!({}));
+    let encoded = |id: &str, version| {
+        encode(sample_registry(), &TypeRef::new(id, version), &json!({}), MissingFields::Allow)
+    };
     assert_eq!(encoded("", 0), Err(EncodeError::MissingType));
     assert_eq!(encoded("test.Link", 3), Err(EncodeError::Unpublished(TypeRef::new("test.Link", 3))));
     assert_eq!(encoded("test.Link", 1), Ok(vec![0x80]));
@@ -192,7 +197,7 @@ fn every_label_of_a_large_enum_is_taken() {
     let mut registry = Registry::default();
     registry.put("b", bundle.to_string().as_bytes()).unwrap();
     let data = json!({ "a": (0..20_000).map(|number| format!("label {number}")).collect::<Vec<_>>() });
-    let payload = encode(&registry, &TypeRef::new("T", 1), &data).unwrap();
+    let payload = encode(&registry, &TypeRef::new("T", 1), &data, MissingFields::Refuse).unwrap();
     let shown = project(&registry, &TypeRef::new("T", 1), ENCODING_MSGPACK, &payload, &Options::default());
     assert_eq!(shown.unwrap().data, data.to_string());
 }
@@ -273,4 +278,65 @@ fn encode_then_project_is_the_same_json() {
         }
         round_trip(&data);
     }
+}
+
+fn agent_registry() -> Registry {
+    let bundle = json!({ "registry_version": 1, "bundle_id": "b",
+        "types": {
+            "Call": { "versions": { "1": { "fields": {
+                "1": { "name": "name", "type": "string" },
+                "2": { "name": "state", "type": "u8", "enum": "State", "optional": true } } } } },
+            "Item": { "versions": { "1": { "fields": {
+                "1": { "name": "role", "type": "string" },
+                "2": { "name": "text", "type": "string", "optional": true },
+                "3": { "name": "calls", "type": "array", "items": "Call", "optional": true },
+                "4": { "name": "blob", "type": "typed_blob", "optional": true },
+                "5": { "name": "gone", "tombstone": true } } } } } },
+        "enums": { "State": { "1": "running", "2": "done" } } });
+    let mut registry = Registry::default();
+    registry.put("b", bundle.to_string().as_bytes()).unwrap();
+    registry
+}
+
+#[test]
+fn data_that_lacks_a_field_is_refused_unless_that_is_allowed() {
+    let registry = agent_registry();
+    let item = TypeRef::new("Item", 1);
+    let check = |data: Value, missing: Option<&str>| {
+        let strict = encode(&registry, &item, &data, MissingFields::Refuse);
+        match missing {
+            None => assert!(strict.is_ok(), "{strict:?}"),
+            Some(path) => assert!(
+                matches!(&strict, Err(EncodeError::MissingField { path: found, .. }) if found == path),
+                "{strict:?}"
+            ),
+        }
+        assert!(encode(&registry, &item, &data, MissingFields::Allow).is_ok(), "{data}");
+    };
+    check(json!({ "role": "user" }), None);
+    check(json!({ "role": null }), None);
+    check(json!({}), Some("data.role"));
+    check(json!({ "text": "hi" }), Some("data.role"));
+    check(json!({ "role": "user", "calls": [{ "name": "ls" }, {}] }), Some("data.calls[1].name"));
+    let inner = json!({ "type_id": "Call", "type_version": 1, "data": { "state": 1 } });
+    check(json!({ "role": "user", "blob": inner }), Some("data.blob.data.name"));
+    let refused = encode(&registry, &item, &json!({}), MissingFields::Refuse).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "data.role is missing, and Item@1 does not mark it optional; allow_missing accepts data without it"
+    );
+}
+
+#[test]
+fn an_error_lists_the_labels_of_an_enum_as_far_as_there_is_room() {
+    let labels: Map<String, Value> =
+        (0..1000).map(|number| (number.to_string(), format!("label {number}").into())).collect();
+    let bundle = json!({ "registry_version": 1, "bundle_id": "b", "enums": { "E": labels },
+        "types": { "T": { "versions": { "1": { "fields": { "1": { "name": "a", "type": "u16", "enum": "E" } } } } } } });
+    let mut registry = Registry::default();
+    registry.put("b", bundle.to_string().as_bytes()).unwrap();
+    let refused = encode(&registry, &TypeRef::new("T", 1), &json!({ "a": "x" }), MissingFields::Refuse);
+    let message = refused.unwrap_err().to_string();
+    assert!(message.starts_with("data.a must be u16 or a label of E (label 0, label 1, "), "{message}");
+    assert!(message.ends_with(" more), not \"x\"") && message.len() < 700, "{message}");
 }

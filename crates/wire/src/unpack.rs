@@ -4,7 +4,7 @@ use bytes::Buf;
 
 /// One value; lists and maps give only how many elements follow.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Value<'a> {
+pub(crate) enum Value<'a> {
     Nil,
     Flag(bool),
     Number(u64),
@@ -18,7 +18,7 @@ pub(super) enum Value<'a> {
 
 /// What is left to read.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Unpacker<'a>(pub(super) &'a [u8]);
+pub(crate) struct Unpacker<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Unpacker<'a> {
     fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
@@ -56,7 +56,7 @@ impl<'a> Unpacker<'a> {
     }
 
     /// The next value; none where the bytes are no MessagePack or end too soon.
-    pub(super) fn value(&mut self) -> Option<Value<'a>> {
+    pub(crate) fn value(&mut self) -> Option<Value<'a>> {
         let marker = *self.take(1)?.first()?;
         Some(match marker {
             0x00..=0x7f => Value::Number(marker.into()),
@@ -80,7 +80,7 @@ impl<'a> Unpacker<'a> {
     }
 
     /// Passes over one value with everything in it, and gives its bytes.
-    pub(super) fn whole(&mut self) -> Option<&'a [u8]> {
+    pub(crate) fn whole(&mut self) -> Option<&'a [u8]> {
         let before = self.0;
         let mut pending = 1_u64;
         while pending > 0 {
