@@ -122,7 +122,9 @@ impl From<Refusal> for ApiError {
                 .with("type_version", declared.version),
             Refusal::TooDeep => error(ErrorCode::Unprocessable),
             Refusal::Bundle(bundle) => Self::from(&*bundle),
-            Refusal::NoSpace => error(ErrorCode::InsufficientStorage),
+            Refusal::NoSpace { needed_bytes } => {
+                error(ErrorCode::InsufficientStorage).with("needed_bytes", needed_bytes)
+            }
             Refusal::Poisoned(_) | Refusal::Closed => error(ErrorCode::Unavailable),
         }
     }

@@ -149,7 +149,7 @@ impl Machine for Writer {
         self.replaces = false;
         for (.., reply) in self.pending.drain(..).rev() {
             reply(Err(match error {
-                AppendError::NoSpace => Refusal::NoSpace,
+                AppendError::NoSpace { needed_bytes } => Refusal::NoSpace { needed_bytes: *needed_bytes },
                 AppendError::Poisoned(why) => Refusal::Poisoned(why.clone()),
             }));
         }
