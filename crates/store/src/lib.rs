@@ -5,6 +5,7 @@
 //! applied, deterministically, in log order. Readers never wait for the writer: what they read is
 //! append-only tables and a few atomics. Everything but the log can be deleted and is rebuilt.
 
+mod acknowledged;
 mod apply;
 pub mod archive;
 pub mod blob;
@@ -34,6 +35,7 @@ pub use command::{
     Append, AppendPart, Appended, Command, CreateContext, Created, Key, Labels, NewTurn, Outcome, Refusal,
 };
 pub use event::{Event, EventKind};
-pub use read::{Context, Payload, ReadError, Turn};
+pub use read::{Context, LostTurn, Payload, ReadError, Turn};
 pub use registry::Registry;
+pub use recovery::WentBack;
 pub use store::{Durability, OpenError, Options, Stats, Store, SubmitError};
