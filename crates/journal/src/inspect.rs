@@ -10,7 +10,7 @@ use crate::Position;
 use crate::ending;
 use crate::frame::Frame;
 use crate::scan::{SegmentBytes, Step};
-use crate::segment::{self, HeaderRead, Segment, SegmentHeader};
+use crate::segment::{self, HeaderRead, Segment};
 use crate::storage::Storage;
 
 /// What an inspection meets, in log order.
@@ -98,7 +98,7 @@ fn files(storage: &dyn Storage) -> std::io::Result<(Vec<SegmentFile>, Option<[u8
             files.push(SegmentFile { number: expected, outside: Outside::Unreadable });
         }
         expected = number.saturating_add(1);
-        let outside = match read_header(storage, number) {
+        let outside = match segment::read_header(storage, number) {
             Ok(HeaderRead::Sound(header)) => {
                 let ours = *store_id.get_or_insert(header.store_id) == header.store_id;
                 let fits = ours && header.number == number && header.first >= least;
@@ -115,12 +115,6 @@ fn files(storage: &dyn Storage) -> std::io::Result<(Vec<SegmentFile>, Option<[u8
     }
     files.truncate(used);
     Ok((files, store_id))
-}
-
-/// The header of a segment. Reads no frame: a log may be far larger than memory.
-fn read_header(storage: &dyn Storage, number: u64) -> std::io::Result<HeaderRead> {
-    let file = storage.open(&segment::file_name(number))?;
-    Ok(SegmentHeader::read(&file.read(0..SegmentBytes::START)?))
 }
 
 /// Whether a segment holds anything but zeros.

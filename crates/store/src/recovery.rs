@@ -171,3 +171,54 @@ pub(crate) fn blob_row(blob: &turnkeep_journal::BlobEntry) -> BlobRow {
         form: blob.form,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::acknowledged::{Acknowledged, Keeper};
+    use crate::{Command, CreateContext, Outcome, Store};
+    use turnkeep_journal::MemoryStorage;
+    use turnkeep_types::ManualClock;
+
+    fn open_store(disk: &MemoryStorage) -> Store {
+        let clock = Arc::new(ManualClock::new(Timestamp(7)));
+        Store::open(Arc::new(disk.clone()), &Options::default(), clock).unwrap()
+    }
+
+    fn create(store: &Store) -> u64 {
+        let Ok(Outcome::Created(created)) = store.run(Command::CreateContext(CreateContext::default()))
+        else {
+            panic!("a context")
+        };
+        created.context.get()
+    }
+
+    #[test]
+    fn ids_that_never_became_durable_are_not_given_again() {
+        let disk = MemoryStorage::new();
+        let store = open_store(&disk);
+        assert_eq!(create(&store), 1);
+        store.close();
+        // Under `--durability os` frames were answered that the power failure took.
+        let log_end = store.log().last();
+        let acked = Acknowledged {
+            store_id: store.id(),
+            durable: log_end,
+            position: Position(log_end.0 + 5),
+            turns: 4,
+            contexts: 3,
+        };
+        drop(store);
+        Keeper::start(&disk, &acked);
+        let store = open_store(&disk);
+        assert_eq!(store.went_back(), Some(&WentBack { turns: Some(1..=4), contexts: Some(2..=3) }));
+        assert_eq!(create(&store), 4);
+        assert_eq!((store.stats().lost_turns, store.stats().lost_contexts), (4, 2));
+        store.close();
+        // The log itself says so now: without the index, every id is the same.
+        let mut files = disk.files();
+        files.retain(|name, _| name.starts_with("log/"));
+        let store = open_store(&MemoryStorage::with_files(files));
+        assert_eq!((store.went_back(), create(&store)), (None, 5));
+    }
+}
