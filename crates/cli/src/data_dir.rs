@@ -11,6 +11,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use turnkeep_journal::{DataDirLock, LockError};
 
@@ -65,6 +67,15 @@ impl DataDir {
     /// Whether a log is there.
     pub(crate) fn has_log(&self) -> bool {
         self.path.join("log").is_dir()
+    }
+
+    /// Whether nothing can be written there: the file system is read-only, or this user may not.
+    pub(crate) fn is_read_only(&self) -> bool {
+        let parts = [self.path.clone(), self.path.join("log"), self.path.join("index")];
+        let existing = parts.iter().filter(|path| path.is_dir());
+        existing.into_iter().any(|path| {
+            matches!(access(path, Access::WRITE_OK), Err(Errno::ROFS | Errno::ACCESS | Errno::PERM))
+        })
     }
 
     /// Refuses a directory that an import or a repair has not filled.

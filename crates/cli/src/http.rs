@@ -35,6 +35,16 @@ pub(crate) struct Http {
     unsent: bool,
 }
 
+/// A lost turn in a history.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Gap {
+    pub(crate) turn: TurnId,
+    /// What the context held before it, if that is left.
+    pub(crate) earlier: Option<TurnId>,
+    /// Its depth, where a later turn tells it.
+    pub(crate) depth: Option<u64>,
+}
+
 /// What a write is answered.
 pub(crate) struct Written {
     /// The JSON.
@@ -292,10 +302,13 @@ impl Refused {
     }
 
     /// The turn that was lost to damage of the log, if that is why.
-    pub(crate) fn lost_turn(error: &anyhow::Error) -> Option<TurnId> {
+    pub(crate) fn lost_turn(error: &anyhow::Error) -> Option<Gap> {
         let refused = error.downcast_ref::<Self>().filter(|refused| refused.status.as_u16() == 500)?;
         let of_a_blob = refused.details.get("hash").is_some();
-        refused.details.get("turn_id").filter(|_| !of_a_blob)?.as_str()?.parse().ok()
+        let id = |name: &str| refused.details.get(name)?.as_str()?.parse().ok();
+        let next_depth = refused.details.get("next_depth").and_then(Value::as_u64);
+        let depth = next_depth.and_then(|next| next.checked_sub(1));
+        Some(Gap { turn: id("turn_id").filter(|_| !of_a_blob)?, earlier: id("earlier_turn_id"), depth })
     }
 
     /// What the person may do about it.

@@ -1,20 +1,21 @@
 //! A store that this process opens itself: the lock, the log, a server on it.
 
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::Result;
-use turnkeep_journal::{DataDirLock, FileStorage, LockError, TornTail};
+use turnkeep_journal::{DataDirLock, FileStorage, LockError, ReadOnlyStorage, Storage, TornTail};
 use turnkeep_server::broker::RunningBroker;
 use turnkeep_server::{Auth, Running, ServeError, ServerConfig, TlsFiles, Token};
-use turnkeep_store::{Options, Store};
+use turnkeep_store::{Options, Store, WentBack};
 use turnkeep_types::{Clock, Timestamp};
 
 use crate::config::Config;
 use crate::data_dir::{DENIED_HINT, DataDir, random_bytes};
 use crate::failure::Failure;
-use crate::session::server_on;
+use crate::session::{Need, server_on};
 
 /// An open store and its server.
 pub(crate) struct Local {
@@ -22,7 +23,15 @@ pub(crate) struct Local {
     store: Store,
     token: String,
     /// Held until the store is closed.
-    _lock: DataDirLock,
+    _access: Access,
+}
+
+/// How this process may use a data directory.
+pub(crate) enum Access {
+    /// It has the directory for itself, as long as this lives.
+    Locked(#[expect(dead_code, reason = "held, not looked at")] DataDirLock),
+    /// Nothing can be written there; it is read without a lock.
+    ReadOnly,
 }
 
 /// The machine's clock.
@@ -38,31 +47,47 @@ impl Clock for WallClock {
 
 impl Local {
     /// Opens the directory for one command: on free ports of the loopback, always with the token.
-    pub(crate) async fn start(config: &Config, dir: &DataDir) -> Result<Self> {
+    pub(crate) async fn start(config: &Config, dir: &DataDir, need: Need) -> Result<Self> {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let server = ServerConfig { tcp_addr: any, http_addr: any, ..server_config(config) };
-        Self::serve(config, dir, ServerConfig { tls: None, ..server }, AuthMode::Token).await
+        let access = match need {
+            Need::Read => lock_or_read_only(dir).await?,
+            Need::Write => Access::Locked(lock_new(dir).await?),
+        };
+        Self::serve(config, dir, ServerConfig { tls: None, ..server }, AuthMode::Token, access).await
     }
 
     /// Opens the directory and serves it as configured.
     pub(crate) async fn up(config: &Config, dir: &DataDir) -> Result<Self> {
         let auth = if config.no_auth.value { AuthMode::Off } else { AuthMode::Token };
-        Self::serve(config, dir, server_config(config), auth).await
+        let access = Access::Locked(lock_new(dir).await?);
+        Self::serve(config, dir, server_config(config), auth, access).await
     }
 
-    async fn serve(config: &Config, dir: &DataDir, server: ServerConfig, auth: AuthMode) -> Result<Self> {
-        dir.create()?;
-        let lock = lock(dir).await?;
-        let token = dir.ensure_token()?;
+    async fn serve(
+        config: &Config,
+        dir: &DataDir,
+        server: ServerConfig,
+        auth: AuthMode,
+        access: Access,
+    ) -> Result<Self> {
+        let token = match access {
+            Access::Locked(_) => dir.ensure_token()?,
+            // It cannot be kept, and nobody but this command needs it.
+            Access::ReadOnly => hex::encode(random_bytes()?),
+        };
         let auth = match auth {
             AuthMode::Token => Auth::Token(Token::new(&token)),
             AuthMode::Off => Auth::Off(Some(Token::new(&token))),
         };
-        let store = open(config, dir)?;
+        let store = match access {
+            Access::Locked(_) => open(config, dir)?,
+            Access::ReadOnly => open_read_only(config, dir)?,
+        };
         let serving =
             turnkeep_server::serve(ServerConfig { auth, ..server }, store.clone(), Arc::new(WallClock)).await;
         match serving {
-            Ok(running) => Ok(Self { running, store, token, _lock: lock }),
+            Ok(running) => Ok(Self { running, store, token, _access: access }),
             Err(error) => {
                 store.close();
                 Err(Failure::new(error.to_string()).hint(serve_hint(&error)).into())
@@ -94,7 +119,7 @@ impl Local {
 
     /// Finishes what is under way, then closes the store and gives up the lock.
     pub(crate) async fn stop(self) {
-        let Self { running, store, _lock, .. } = self;
+        let Self { running, store, _access, .. } = self;
         running.shutdown().await;
         if let Err(error) = tokio::task::spawn_blocking(move || store.close()).await {
             tracing::error!(%error, "the store did not close");
@@ -173,14 +198,40 @@ pub(crate) async fn lock(dir: &DataDir) -> Result<DataDirLock> {
     }
 }
 
+/// Makes the directory if need be, and takes it.
+async fn lock_new(dir: &DataDir) -> Result<DataDirLock> {
+    dir.create()?;
+    lock(dir).await
+}
+
+/// Takes a directory that is only going to be read. One that cannot be written needs no lock.
+pub(crate) async fn lock_or_read_only(dir: &DataDir) -> Result<Access> {
+    let is_held = || matches!(DataDirLock::acquire(dir.path()), Err(LockError::Held { .. }));
+    if dir.is_read_only() && !is_held() {
+        eprintln!("note: {} is read-only: it is read without its lock", dir.path().display());
+        return Ok(Access::ReadOnly);
+    }
+    Ok(Access::Locked(lock_new(dir).await?))
+}
+
+/// Opens the store in a directory that cannot be written: what a start changes is changed in memory.
+fn open_read_only(config: &Config, dir: &DataDir) -> Result<Store> {
+    // Copied, not mapped: somebody else may be able to write there after all.
+    let storage = ReadOnlyStorage::over(Arc::new(FileStorage::copying(dir.path())));
+    open_in(config, dir, Arc::new(storage))
+}
+
 /// Opens the store in a directory that this process has for itself.
 pub(crate) fn open(config: &Config, dir: &DataDir) -> Result<Store> {
+    open_in(config, dir, Arc::new(FileStorage::new(dir.path())))
+}
+
+fn open_in(config: &Config, dir: &DataDir, storage: Arc<dyn Storage>) -> Result<Store> {
     dir.refuse_unfinished()?;
     dir.refuse_unreadable()?;
-    let storage = FileStorage::new(dir.path());
     let random = random_bytes()?;
     let options = Options { durability: config.durability.value, random, ..Options::default() };
-    let opened = Store::open(Arc::new(storage), &options, Arc::new(WallClock));
+    let opened = Store::open(storage, &options, Arc::new(WallClock));
     let store = opened.map_err(|error| {
         Failure::new(format!("cannot open the store in {}: {error}", dir.path().display()))
             .hint("`turnkeep verify` lists what is damaged; `turnkeep repair` copies what is sound to a new directory")
@@ -188,7 +239,36 @@ pub(crate) fn open(config: &Config, dir: &DataDir) -> Result<Store> {
     if let Some(torn) = store.torn_tail() {
         eprintln!("{}", torn_text(torn));
     }
+    if let Some(lost) = store.went_back() {
+        eprintln!("{}", went_back_text(lost));
+    }
     Ok(store)
+}
+
+fn went_back_text(lost: &WentBack) -> String {
+    let lost = lost_ids_text(lost.turns.as_ref(), lost.contexts.as_ref());
+    format!(
+        "warning: the log went back: {lost} had been acknowledged but did not reach the disk; their ids are not given again"
+    )
+}
+
+/// Names turns and contexts by their ids.
+pub(crate) fn lost_ids_text(
+    turns: Option<&RangeInclusive<u64>>,
+    contexts: Option<&RangeInclusive<u64>>,
+) -> String {
+    let turns = turns.map(|ids| ids_text("turn", ids));
+    let contexts = contexts.map(|ids| ids_text("ctx", ids));
+    let both: Vec<String> = [turns, contexts].into_iter().flatten().collect();
+    both.join(", ")
+}
+
+/// Names ids of one kind.
+pub(crate) fn ids_text(kind: &str, ids: &RangeInclusive<u64>) -> String {
+    match (ids.start(), ids.end()) {
+        (first, last) if first == last => format!("{kind}:{first}"),
+        (first, last) => format!("{kind}:{first} to {kind}:{last}"),
+    }
 }
 
 fn torn_text(torn: &TornTail) -> String {

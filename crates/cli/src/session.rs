@@ -56,7 +56,7 @@ impl Session {
         if need == Need::Read && !dir.is_store() {
             return Err(dir.missing());
         }
-        let local = match Local::start(config, &dir).await {
+        let local = match Local::start(config, &dir, need).await {
             Ok(local) => local,
             // A server may have started meanwhile.
             Err(error) => return Self::running(config, &dir).await?.ok_or(error),

@@ -28,6 +28,59 @@ fn an_export_imports_as_the_same_store() {
     assert!(said.starts_with("error: copy holds a store already\nhint: "), "{said}");
 }
 
+/// Runs a command under a umask.
+fn output_under_umask(sandbox: &Sandbox, umask: &str, args: &[&str]) -> std::process::Output {
+    let binary = sandbox.command(args);
+    let mut shell = std::process::Command::new("/bin/sh");
+    shell.arg("-c").arg(format!("umask {umask}; exec \"$0\" \"$@\""));
+    shell.arg(binary.get_program()).args(args).current_dir(sandbox.path("."));
+    shell.env_clear().envs(binary.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    shell.output().unwrap()
+}
+
+#[test]
+fn an_export_is_its_owners_alone_whatever_the_umask() {
+    use std::os::unix::fs::PermissionsExt;
+    let sandbox = Sandbox::new().with_turns();
+    for umask in ["000", "022", "200"] {
+        let name = format!("{umask}.turnkeep");
+        let done = output_under_umask(&sandbox, umask, &["export", &name]);
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let mode = std::fs::metadata(sandbox.path(&name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o600, "umask {umask}");
+    }
+}
+
+#[test]
+fn an_export_touches_nothing_that_it_did_not_make() {
+    let sandbox = Sandbox::new().with_turns();
+    let link = |target: &str, name: &str| std::os::unix::fs::symlink(target, sandbox.path(name)).unwrap();
+    std::fs::write(sandbox.path("diary"), "mine").unwrap();
+    // What an unfinished export used to be called: a file of somebody's, and a link to one.
+    std::fs::write(sandbox.path("a.part"), "mine too").unwrap();
+    link("diary", "b.part");
+    for name in ["a", "b"] {
+        assert!(sandbox.output(&["export", name], b"").status.success());
+    }
+    assert_eq!(std::fs::read(sandbox.path("a.part")).unwrap(), b"mine too");
+    // The name itself is a link, to a file or to nowhere.
+    link("diary", "to-diary");
+    link("nowhere", "dangling");
+    for name in ["to-diary", "dangling"] {
+        let refused = sandbox.output(&["export", name], b"");
+        assert_eq!(refused.status.code(), Some(1), "{name}");
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert!(said.contains("is there already") && said.contains("--force"), "{said}");
+        assert!(sandbox.output(&["export", name, "--force"], b"").status.success());
+        assert!(sandbox.path(name).symlink_metadata().unwrap().is_file(), "{name}: the link is replaced");
+    }
+    assert_eq!(std::fs::read(sandbox.path("diary")).unwrap(), b"mine");
+    assert!(!sandbox.path("nowhere").exists());
+    let names = std::fs::read_dir(sandbox.path(".")).unwrap();
+    let parts = names.filter(|name| name.as_ref().unwrap().path().extension().is_some_and(|end| end == "part"));
+    assert_eq!(parts.count(), 2, "no unfinished file stays behind");
+}
+
 #[test]
 fn an_export_works_while_the_server_runs() {
     let sandbox = Sandbox::new();

@@ -10,7 +10,7 @@ use crate::Position;
 use crate::ending;
 use crate::frame::Frame;
 use crate::scan::{SegmentBytes, Step};
-use crate::segment::{self, HeaderRead, Segment, SegmentHeader};
+use crate::segment::{self, HeaderRead, Segment};
 use crate::storage::Storage;
 
 /// What an inspection meets, in log order.
@@ -48,7 +48,8 @@ pub struct Damage {
     pub at_end: bool,
 }
 
-/// Inspects every segment. The data directory must be locked by the caller.
+/// Inspects every segment. Only reads; what is written meanwhile may be seen in part, see
+/// [`Inspection::up_to`].
 pub fn inspect(storage: Arc<dyn Storage>) -> std::io::Result<Inspection> {
     let (files, store_id) = files(&*storage)?;
     let store = store_id.as_ref().map(segment::store_tag);
@@ -61,6 +62,7 @@ pub fn inspect(storage: Arc<dyn Storage>) -> std::io::Result<Inspection> {
         last_hash: Some([0; 32]),
         store_id,
         store,
+        last: None,
     };
     inspection.leave_out_unfinished_copy();
     Ok(inspection)
@@ -96,8 +98,7 @@ fn files(storage: &dyn Storage) -> std::io::Result<(Vec<SegmentFile>, Option<[u8
             files.push(SegmentFile { number: expected, outside: Outside::Unreadable });
         }
         expected = number.saturating_add(1);
-        let bytes = SegmentBytes::open(storage, number, None);
-        let outside = match bytes.as_ref().map(|bytes| SegmentHeader::read(&bytes.bytes)) {
+        let outside = match segment::read_header(storage, number) {
             Ok(HeaderRead::Sound(header)) => {
                 let ours = *store_id.get_or_insert(header.store_id) == header.store_id;
                 let fits = ours && header.number == number && header.first >= least;
@@ -108,12 +109,17 @@ fn files(storage: &dyn Storage) -> std::io::Result<(Vec<SegmentFile>, Option<[u8
             Err(_) => Outside::Unreadable,
         };
         files.push(SegmentFile { number, outside });
-        if !matches!(outside, Outside::Headless) || bytes.is_ok_and(|bytes| bytes.used() > 0) {
+        if !matches!(outside, Outside::Headless) || is_used(storage, number) {
             used = files.len();
         }
     }
     files.truncate(used);
     Ok((files, store_id))
+}
+
+/// Whether a segment holds anything but zeros.
+fn is_used(storage: &dyn Storage, number: u64) -> bool {
+    SegmentBytes::open(storage, number, None).is_ok_and(|bytes| bytes.used() > 0)
 }
 
 /// An inspection under way.
@@ -128,6 +134,8 @@ pub struct Inspection {
     last_hash: Option<[u8; 32]>,
     store_id: Option<[u8; 16]>,
     store: Option<u32>,
+    /// Where the inspection ends; none for the end of the log.
+    last: Option<Position>,
 }
 
 struct Place {
@@ -144,6 +152,9 @@ impl Iterator for Inspection {
 
     fn next(&mut self) -> Option<Inspected> {
         loop {
+            if self.last.is_some_and(|last| self.next > last) {
+                return None;
+            }
             let Some(place) = self.at.take() else {
                 let file = *self.files.get(self.entered)?;
                 match self.enter(file) {
@@ -165,6 +176,13 @@ impl Iterator for Inspection {
 }
 
 impl Inspection {
+    /// Ends behind this frame. Whoever reads beside a writer names a frame that was durable before the
+    /// inspection began: what comes behind it may be half written.
+    #[must_use]
+    pub fn up_to(self, last: Position) -> Self {
+        Self { last: Some(last), ..self }
+    }
+
     /// The store's id, if any segment's header is sound.
     pub fn store_id(&self) -> Option<[u8; 16]> {
         self.store_id

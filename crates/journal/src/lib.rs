@@ -27,13 +27,15 @@ pub use batch::{Batch, BlobRecord, Stamp};
 pub use committer::{Bounds, Committer, CommitterError, Machine, spawn_committer};
 pub use frame::{BlobEntry, FRAME_BYTES_MAX, Frame, FrameError, blob_crc, read_frame};
 pub use fuzz::recover_any;
-pub use inspect::{Damage, Inspected, inspect};
+pub use inspect::{Damage, Inspected, Inspection, inspect};
 pub use lock::{DataDirLock, LockError};
 pub use log::{AppendError, Appended, FileLog, Log, LogOptions, SyncPolicy};
 pub use reader::{BlobReadError, LogReader, ReadError};
 pub use recovery::{OpenError, Recovered, TornTail};
 pub use segment::Locator;
-pub use storage::{Fault, FaultyStorage, FileStorage, MemoryStorage, Storage, StorageFile, View};
+pub use storage::{
+    Fault, FaultyStorage, FileStorage, MemoryStorage, ReadOnlyStorage, Storage, StorageFile, View,
+};
 
 /// A frame's number: dense from 1, opaque to everyone but the log. 0 is before the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

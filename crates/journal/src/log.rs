@@ -64,8 +64,11 @@ pub struct Appended {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AppendError {
     /// No room; it may be tried again.
-    #[error("no space is left on the disk")]
-    NoSpace,
+    #[error("no space is left on the disk: this write needs {needed_bytes} bytes")]
+    NoSpace {
+        /// What it takes to write the batch, at least.
+        needed_bytes: u64,
+    },
     /// The log cannot be written until it is opened again.
     #[error("the log is poisoned: {0}")]
     Poisoned(Arc<str>),
@@ -172,13 +175,8 @@ impl FileLog {
         if doubtful.offset == SegmentBytes::START {
             segment::settle_header(&*first_place)?;
         }
-        let len = doubtful.frames.iter().map(|frame| frame.raw().len() as u64).sum();
-        if self.rotate(len) == Err(AppendError::NoSpace) {
-            // A full disk must not keep the store from being read.
-            let name = segment::file_name(self.next_segment);
-            let file = self.shared.storage.create(&name, SegmentBytes::START + len)?;
-            self.activate(file);
-        }
+        // A nearly full disk gives a segment that holds just these frames, so the store can be read.
+        self.rotate(doubtful.frames.iter().map(|frame| frame.raw().len() as u64).sum())?;
         for frame in &doubtful.frames {
             self.append_raw(frame)?;
         }
@@ -211,7 +209,8 @@ impl FileLog {
         if !room {
             self.rotate(frame_len)?;
         }
-        let Some(active) = &self.active else { return Err(AppendError::NoSpace) };
+        let no_space = AppendError::NoSpace { needed_bytes: frame_len };
+        let Some(active) = &self.active else { return Err(no_space) };
         let (number, start, file) = (active.number, active.end, active.file.clone());
         if start == 0 {
             let header = SegmentHeader { store_id: self.store_id, number, first: position };
@@ -222,7 +221,7 @@ impl FileLog {
         pieces.extend(blobs.iter().map(|blob| IoSlice::new(&blob.bytes)));
         pieces.push(IoSlice::new(&PADDING[..padding]));
         if let Err(error) = file.write_pieces_at(start, &pieces) {
-            return Err(self.cut_back(&error));
+            return Err(self.cut_back(&error, no_space));
         }
         // A segment's header is synced under every policy: files may only be created behind it then.
         if (self.options.sync == SyncPolicy::EveryFrame || start == 0)
@@ -249,7 +248,9 @@ impl FileLog {
         let len = SegmentBytes::START + frame_len;
         let file = match self.preallocator.take(self.next_segment, len) {
             Ok(file) => file,
-            Err(error) if is_out_of_space(&error) => return Err(AppendError::NoSpace),
+            Err(error) if is_out_of_space(&error) => {
+                return Err(AppendError::NoSpace { needed_bytes: len });
+            }
             Err(error) => return Err(self.poison("a log segment cannot be created", &error)),
         };
         if let Some(old) = self.active.take() {
@@ -266,9 +267,9 @@ impl FileLog {
     }
 
     /// Takes back what a failed write may have left, so that the log ends with its last whole frame, and
-    /// syncs that one if it is not yet: the segment is left for good.
-    fn cut_back(&mut self, error: &io::Error) -> AppendError {
-        let Some(active) = self.active.take() else { return AppendError::NoSpace };
+    /// syncs that one if it is not yet: the segment is left for good. Returns `no_space` if that worked.
+    fn cut_back(&mut self, error: &io::Error, no_space: AppendError) -> AppendError {
+        let Some(active) = self.active.take() else { return no_space };
         if !is_out_of_space(error) {
             return self.poison("a write to the log failed", error);
         }
@@ -282,7 +283,7 @@ impl FileLog {
             Ok(()) => {
                 self.tip.durable = self.tip.last;
                 self.publish();
-                AppendError::NoSpace
+                no_space
             }
             Err(error) => self.poison("the log could not be cut back", &error),
         }

@@ -4,6 +4,9 @@
 //! The filling happens on a thread of its own, in a file beside the segments, and nobody waits for it:
 //! a segment that is needed before its blocks are there is created without them. While a bulk load
 //! fills segments as fast as zeros could be written, none are: they would cost half of the disk.
+//!
+//! A disk that has no room for a whole segment gets a smaller one, down to what the next frame needs:
+//! otherwise a nearly full disk would refuse every write although there is room for it.
 
 use std::io;
 use std::sync::Arc;
@@ -12,8 +15,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::segment::{self, LOG_DIR};
-use crate::storage::{Storage, StorageFile};
+use crate::storage::{Storage, StorageFile, is_out_of_space};
 
+/// By how much each smaller segment is smaller than the one that did not fit.
+const SMALLER_BY: u64 = 4;
+/// The smallest segment that is tried before one that holds just the next frame.
+const SMALL_SEGMENT_BYTES: u64 = 1 << 20;
 /// A quarter of a segment that is filled faster than this is a bulk load's.
 const QUARTER_AT_LEAST: Duration = Duration::from_millis(100);
 
@@ -80,7 +87,7 @@ impl Preallocator {
             Stage::Ready(file) if file.len() >= len => {
                 self.storage.rename(&spare(), &name).and_then(|()| self.storage.open(&name))
             }
-            Stage::Undecided => self.storage.create(&name, self.segment_bytes.max(len)),
+            Stage::Undecided => self.create_as_large_as_fits(&name, len),
             unusable => {
                 self.stage = unusable.kept();
                 self.storage.create_unfilled(&name, self.segment_bytes.max(len))
@@ -88,6 +95,20 @@ impl Preallocator {
         }?;
         self.taken = Some(Instant::now());
         Ok(file)
+    }
+
+    /// Creates a segment of the usual length, or of the largest of a few lengths for which there is room.
+    fn create_as_large_as_fits(&self, name: &str, len: u64) -> Created {
+        let mut wanted = self.segment_bytes.max(len);
+        loop {
+            match self.storage.create(name, wanted) {
+                Err(error) if is_out_of_space(&error) && wanted > len => {
+                    let smaller = wanted / SMALLER_BY;
+                    wanted = if smaller < SMALL_SEGMENT_BYTES { len } else { smaller.max(len) };
+                }
+                created => return created,
+            }
+        }
     }
 }
 

@@ -170,8 +170,7 @@ fn find_segments(storage: &dyn Storage) -> Result<Found, OpenError> {
         if number != expected {
             return Err(damaged(name, 0, "the segment is missing"));
         }
-        let bytes = SegmentBytes::open(storage, number, None)?;
-        let header = SegmentHeader::read(&bytes.bytes);
+        let header = segment::read_header(storage, number)?;
         // Nothing is ever begun behind a segment that holds bytes but no header.
         if found.headless.iter().any(|before| before.used() > 0 || !matches!(header, HeaderRead::Blank)) {
             return Err(damaged(segment::file_name(number - 1), 0, "the segment has no header"));
@@ -181,7 +180,9 @@ fn find_segments(storage: &dyn Storage) -> Result<Found, OpenError> {
             HeaderRead::OtherVersion(version) => {
                 return Err(OpenError::UnknownVersion { file: name, version });
             }
-            HeaderRead::Blank | HeaderRead::Bad => found.headless.push(bytes),
+            HeaderRead::Blank | HeaderRead::Bad => {
+                found.headless.push(SegmentBytes::open(storage, number, None)?);
+            }
         }
     }
     let store = found.store_id.as_ref().map(segment::store_tag);

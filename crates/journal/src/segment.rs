@@ -134,6 +134,12 @@ pub(crate) fn settle_header(file: &dyn StorageFile) -> std::io::Result<()> {
     file.sync()
 }
 
+/// The header of a segment. Reads no frame: a log may be far larger than memory.
+pub(crate) fn read_header(storage: &dyn Storage, number: u64) -> std::io::Result<HeaderRead> {
+    let file = storage.open(&file_name(number))?;
+    Ok(SegmentHeader::read(&file.read(0..HEADER_BYTES as u64)?))
+}
+
 pub(crate) fn file_name(number: u64) -> String {
     format!("{LOG_DIR}/{number:010}.seg")
 }

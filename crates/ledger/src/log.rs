@@ -57,9 +57,8 @@ impl LoadError {
     /// The turn that is damaged, where it is one.
     pub fn turn(&self) -> Option<TurnId> {
         match self {
-            Self::Turn { turn, .. } | Self::Record { turn, .. } | Self::Read(ReadError::LostTurn(turn)) => {
-                Some(*turn)
-            }
+            Self::Turn { turn, .. } | Self::Record { turn, .. } => Some(*turn),
+            Self::Read(ReadError::LostTurn(lost)) => Some(lost.turn),
             Self::Read(_) | Self::NoConfiguration(_) => None,
         }
     }

@@ -8,7 +8,7 @@
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-use turnkeep_store::{ReadError, Store, Turn};
+use turnkeep_store::{LostTurn, ReadError, Store, Turn};
 use turnkeep_types::{ContextId, TurnId};
 
 use crate::fact::Fact;
@@ -37,8 +37,8 @@ pub(crate) struct Turns {
     pub(crate) end: u32,
 }
 
-/// The turns of a context from a depth on, all of them: the store leaves out what lies before a turn that was
-/// lost to damage, and half a past is none.
+/// The turns of a context from a depth on, all of them: half a past is none. The store itself refuses a
+/// page with a gap; a page that is short for another reason is refused here.
 pub(crate) fn whole_page(
     store: &Store,
     context: ContextId,
@@ -50,7 +50,8 @@ pub(crate) fn whole_page(
         return Ok(turns);
     }
     let lost = turns.first().and_then(|behind| behind.parent).or(store.context(context)?.head);
-    Err(lost.map_or(ReadError::UnknownContext(context), ReadError::LostTurn).into())
+    let lost = lost.map(|turn| ReadError::LostTurn(LostTurn::new(turn)));
+    Err(lost.unwrap_or(ReadError::UnknownContext(context)).into())
 }
 
 impl Turns {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use turnkeep_ledger::log::Unrecordable;
 use turnkeep_ledger::{Code, Fault};
 use turnkeep_store::registry::BundleError;
-use turnkeep_store::{BlobError, ReadError, Refusal, SubmitError};
+use turnkeep_store::{BlobError, LostTurn, ReadError, Refusal, SubmitError};
 use turnkeep_types::TurnId;
 use turnkeep_wire::{DecodeError, ErrorBody, ErrorCode, FrameTooLong};
 
@@ -122,7 +122,9 @@ impl From<Refusal> for ApiError {
                 .with("type_version", declared.version),
             Refusal::TooDeep => error(ErrorCode::Unprocessable),
             Refusal::Bundle(bundle) => Self::from(&*bundle),
-            Refusal::NoSpace => error(ErrorCode::InsufficientStorage),
+            Refusal::NoSpace { needed_bytes } => {
+                error(ErrorCode::InsufficientStorage).with("needed_bytes", needed_bytes)
+            }
             Refusal::Poisoned(_) | Refusal::Closed => error(ErrorCode::Unavailable),
         }
     }
@@ -151,12 +153,24 @@ impl From<ReadError> for ApiError {
             ReadError::UnknownContext(id) => error(ErrorCode::NotFound).with("context_id", id.to_string()),
             ReadError::UnknownTurn(id) => error(ErrorCode::NotFound).with("turn_id", id.to_string()),
             ReadError::UnknownBlob(hash) => error(ErrorCode::NotFound).with("hash", hash.to_string()),
-            ReadError::LostTurn(id) => error(ErrorCode::Corrupt).with("turn_id", id.to_string()),
+            ReadError::LostTurn(lost) => lost_turn(error(ErrorCode::Corrupt), lost),
+            ReadError::LostContext(id) => error(ErrorCode::Corrupt).with("context_id", id.to_string()),
             ReadError::Corrupt { hash, what } => {
                 error(ErrorCode::Corrupt).with("hash", hash.to_string()).with("what", what)
             }
         }
     }
+}
+
+/// Adds which turn is lost and how to get past it.
+fn lost_turn(mut error: ApiError, lost: LostTurn) -> ApiError {
+    if let Some(earlier) = lost.earlier {
+        error = error.with("earlier_turn_id", earlier.to_string());
+    }
+    if let Some(depth) = lost.next_depth {
+        error = error.with("next_depth", depth);
+    }
+    error.with("turn_id", lost.turn.to_string())
 }
 
 impl From<BlobError> for ApiError {

@@ -49,7 +49,7 @@ impl Sent {
 
     /// Whether it certainly left nothing behind, whatever the state was.
     fn certainly_nothing(&self) -> bool {
-        matches!(self.known, Known::Answered(Err(Refusal::NoSpace | Refusal::Closed)))
+        matches!(self.known, Known::Answered(Err(Refusal::NoSpace { .. } | Refusal::Closed)))
     }
 
     /// The contexts whose appends keep their order; only where both are known to have been decided.

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use turnkeep_journal::Locator;
-use turnkeep_types::{ContextId, Timestamp, TurnId};
+use turnkeep_types::{BlobHash, ContextId, Timestamp, TurnId};
 
 use crate::command::{Appended, AppendedTurn, Created, Labels, Outcome, Refusal};
 use crate::decide::{Decision, Place, Plan, Settled, decide};
 use crate::keys::KeyDigest;
 use crate::record::{BlobName, Part, Record, TurnRecord};
-use crate::state::{BlobRow, Declared, EventRow, KeyEntry, State, TurnRow, turn_count};
+use crate::state::{BlobRow, CREATION_LOST, Declared, EventRow, KeyEntry, State, TurnRow, turn_count};
 use crate::walk;
 
 /// The writer's hand on the state. There is one per store.
@@ -109,8 +109,13 @@ impl Applier {
             }
             (Record::PutBundle { .. }, Plan::PutBundle(registry)) => self.put_bundle(registry),
             (Record::SetLabels { context, labels }, Plan::SetLabels) => self.set_labels(*context, labels),
-            (Record::Lost { turns, contexts }, Plan::Lost) => self.lose(now, *turns, *contexts),
-            (Record::PutBlob { .. }, Plan::PutBlob) => Outcome::BlobPut { was_new: true },
+            (Record::Lost { turns, contexts, in_feed }, Plan::Lost) => {
+                self.lose(now, *turns, *contexts, *in_feed)
+            }
+            (Record::LostRoot { turn, root, attached }, Plan::LostRoot) => {
+                self.lose_root(*turn, *root, *attached)
+            }
+            (Record::PutBlob { blob }, Plan::PutBlob) => self.put_blob(*blob),
             (record, plan) => unreachable!("{record:?} was decided as {plan:?}"),
         }
     }
@@ -123,7 +128,7 @@ impl Applier {
         key: Option<(KeyDigest, u64)>,
     ) -> Outcome {
         let head = TurnId::to_wire(base);
-        let number = self.state.contexts.push([head, now.0, head]) + 1;
+        let number = self.state.push_context(now, head) + 1;
         let context = ContextId::new(number).expect("a row's number plus one is not zero");
         if !labels.is_empty() {
             self.set_labels(context, labels);
@@ -184,20 +189,17 @@ impl Applier {
     ) -> AppendedTurn {
         let id = TurnId::new(self.state.turns.len() + 1).expect("a length plus one is not zero");
         let declared = self.intern(&turn.declared, turn.encoding);
-        self.state.turns.push(
-            TurnRow {
-                parent: place.parent,
-                context: context.get(),
-                depth: place.depth,
-                declared,
-                blob: self.blob_row(turn.payload),
-                has_fs_root: false,
-                lost: false,
-                created_at: now,
-                jump: walk::jump_of(&self.state, id, place.parent),
-            }
-            .to_words(),
-        );
+        self.state.push_turn(TurnRow {
+            parent: place.parent,
+            context: context.get(),
+            depth: place.depth,
+            declared,
+            blob: self.blob_row(turn.payload),
+            has_fs_root: false,
+            lost: false,
+            created_at: now,
+            jump: walk::jump_of(&self.state, id, place.parent),
+        });
         if let Some(root) = turn.fs_root {
             let row = self.blob_row(BlobName { hash: root, in_frame: None });
             self.state.add_fs_root(id, row);
@@ -240,6 +242,14 @@ impl Applier {
         Outcome::FsAttached
     }
 
+    /// A frame brings the blob that it puts. After a repair it may not: then the blob is known as lost.
+    fn put_blob(&mut self, blob: BlobName) -> Outcome {
+        if blob.in_frame.is_none() {
+            self.blob_row(blob);
+        }
+        Outcome::BlobPut { was_new: true }
+    }
+
     fn put_bundle(&mut self, registry: Arc<crate::registry::Registry>) -> Outcome {
         let number = registry.bundles().len() as u64 - 1;
         self.state.registry.store(registry);
@@ -253,8 +263,15 @@ impl Applier {
         Outcome::LabelsSet
     }
 
-    /// Keeps the ids of what a damaged frame held, so that all others keep theirs.
-    fn lose(&mut self, now: Timestamp, turns: u64, contexts: u64) -> Outcome {
+    /// Keeps the ids of what was lost, so that all others keep theirs and none is given twice. With
+    /// `in_feed` each has its place in the feed as well, where readers are told of the loss.
+    fn lose(&mut self, now: Timestamp, turns: u64, contexts: u64, in_feed: bool) -> Outcome {
+        for _ in 0..contexts {
+            let context = ContextId::new(self.state.push_context(now, CREATION_LOST) + 1);
+            if let Some(context) = context.filter(|_| in_feed) {
+                self.state.add_event(EventRow::Context(context));
+            }
+        }
         for _ in 0..turns {
             let row = TurnRow {
                 parent: None,
@@ -267,12 +284,22 @@ impl Applier {
                 created_at: now,
                 jump: self.state.turns.len() + 1,
             };
-            self.state.turns.push(row.to_words());
-        }
-        for _ in 0..contexts {
-            self.state.contexts.push([0, now.0, 0]);
+            self.state.push_turn(row);
+            if let Some(turn) = TurnId::new(self.state.turns.len()).filter(|_| in_feed) {
+                self.state.add_event(EventRow::Turn(turn));
+            }
         }
         Outcome::Lost
+    }
+
+    /// Keeps the name of a filesystem root whose tree is gone, so that reading it tells the loss.
+    fn lose_root(&mut self, turn: TurnId, root: BlobHash, attached: bool) -> Outcome {
+        let row = self.blob_row(BlobName { hash: root, in_frame: None });
+        self.state.add_fs_root(turn, row);
+        if attached {
+            self.state.add_event(EventRow::Fs(turn));
+        }
+        Outcome::FsAttached
     }
 }
 

@@ -220,8 +220,11 @@ pub enum Refusal {
     #[error(transparent)]
     Bundle(Arc<BundleError>),
     /// No room on the disk; it may be tried again when there is.
-    #[error("no space is left on the disk of the data directory")]
-    NoSpace,
+    #[error("no space is left on the disk of the data directory: this write needs {needed_bytes} bytes")]
+    NoSpace {
+        /// What it takes to log the group that the command was in, at least.
+        needed_bytes: u64,
+    },
     /// The log cannot be written until the server restarts; reads go on.
     #[error("the log cannot be written since an earlier failure: {0}; restart the server")]
     Poisoned(Arc<str>),

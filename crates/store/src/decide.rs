@@ -51,6 +51,7 @@ pub(crate) enum Plan {
     PutBundle(Arc<Registry>),
     SetLabels,
     Lost,
+    LostRoot,
 }
 
 impl Plan {
@@ -100,6 +101,7 @@ pub(crate) fn decide(view: &impl View, record: &Record) -> Decision {
         Record::PutBundle { bundle } => put_bundle(view, bundle),
         Record::SetLabels { context, .. } => set_labels(view, *context),
         Record::Lost { .. } => Ok(Plan::Lost),
+        Record::LostRoot { turn, root, .. } => lose_root(view, *turn, root),
     };
     decided.map_or_else(Decision::Settled, Decision::Do)
 }
@@ -210,6 +212,16 @@ fn attach(view: &impl View, turn: TurnId, root: &BlobHash) -> Result<Plan, Settl
     }
     match view.fs_root(turn) {
         None => Ok(Plan::AttachFs),
+        Some(actual) if actual == *root => Err(Settled::FsRootThere),
+        Some(actual) => Err(Refusal::FsRootSet { turn, actual }.into()),
+    }
+}
+
+/// As an attachment, but of a root whose tree is gone.
+fn lose_root(view: &impl View, turn: TurnId, root: &BlobHash) -> Result<Plan, Settled> {
+    view.depth(turn).ok_or(Refusal::UnknownTurn(turn))?;
+    match view.fs_root(turn) {
+        None => Ok(Plan::LostRoot),
         Some(actual) if actual == *root => Err(Settled::FsRootThere),
         Some(actual) => Err(Refusal::FsRootSet { turn, actual }.into()),
     }

@@ -5,6 +5,7 @@
 //! applied, deterministically, in log order. Readers never wait for the writer: what they read is
 //! append-only tables and a few atomics. Everything but the log can be deleted and is rebuilt.
 
+mod acknowledged;
 mod apply;
 pub mod archive;
 pub mod blob;
@@ -36,6 +37,7 @@ pub use command::{
 };
 pub use event::{Event, EventKind};
 pub use fs_roots::FsRoot;
-pub use read::{Context, Payload, ReadError, Turn};
+pub use read::{Context, LostTurn, Payload, ReadError, Turn};
 pub use registry::Registry;
+pub use recovery::WentBack;
 pub use store::{Durability, OpenError, Options, Stats, Store, SubmitError};

@@ -6,10 +6,13 @@ use std::sync::Arc;
 use turnkeep_types::{BlobHash, Compression, ContextId, Timestamp, TurnId, TypeRef};
 
 use crate::command::Labels;
-use crate::state::{BlobRow, State, TurnRow};
+use crate::state::{BlobRow, CREATION_LOST, State, TurnRow};
 use crate::walk;
 
 use turnkeep_journal::{Locator, LogReader};
+
+/// What is wrong with a blob of which only the name is left.
+const LOST_BYTES: &str = "they were lost to damage of the log";
 
 /// A context as it is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +27,22 @@ pub struct Context {
     pub created_at: Timestamp,
     /// Its labels.
     pub labels: Arc<Labels>,
+    /// Whether the record that created it was lost to damage: then its labels and its base turn are not
+    /// known, and its head only if a turn was appended since.
+    pub creation_lost: bool,
+    /// Whether the turn at its head was lost to damage.
+    pub head_lost: bool,
+}
+
+impl Context {
+    /// Fails if the context's head is not known or cannot be read.
+    pub fn check_head(&self) -> Result<(), ReadError> {
+        match self.head {
+            None if self.creation_lost => Err(ReadError::LostContext(self.id)),
+            Some(head) if self.head_lost => Err(LostTurn::new(head).into()),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// A turn without its payload's bytes.
@@ -95,8 +114,11 @@ pub enum ReadError {
     #[error("blob {0} does not exist")]
     UnknownBlob(BlobHash),
     /// The turn was in a damaged part of the log and could not be repaired.
-    #[error("turn {0} was lost to damage of the log")]
-    LostTurn(TurnId),
+    #[error("turn {} was lost to damage of the log", .0.turn)]
+    LostTurn(LostTurn),
+    /// The record that created the context was, and no later turn tells the context's head.
+    #[error("the creation of context {0} was lost to damage of the log, and no turn of it is left")]
+    LostContext(ContextId),
     /// The bytes that the store holds are not the bytes that it was given.
     #[error("the stored bytes of blob {hash} are damaged: {what}")]
     Corrupt {
@@ -107,6 +129,30 @@ pub enum ReadError {
     },
 }
 
+/// A turn that was lost to damage, and how a reader gets past it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LostTurn {
+    /// The turn.
+    pub turn: TurnId,
+    /// The newest turn that the same context had before it, if one is left.
+    pub earlier: Option<TurnId>,
+    /// The least depth from which on the path to the head can be read.
+    pub next_depth: Option<u32>,
+}
+
+impl LostTurn {
+    /// A lost turn of which nothing else is known.
+    pub fn new(turn: TurnId) -> Self {
+        Self { turn, earlier: None, next_depth: None }
+    }
+}
+
+impl From<LostTurn> for ReadError {
+    fn from(lost: LostTurn) -> Self {
+        Self::LostTurn(lost)
+    }
+}
+
 /// The read side of an open store. Nothing here waits for the writer.
 pub(crate) struct Reading<'a> {
     pub(crate) state: &'a State,
@@ -115,12 +161,19 @@ pub(crate) struct Reading<'a> {
 
 impl Reading<'_> {
     pub(crate) fn context(&self, id: ContextId) -> Result<Context, ReadError> {
-        let [head, created_at, _] =
+        let [head, created_at, base] =
             self.state.contexts.get(id.get() - 1).ok_or(ReadError::UnknownContext(id))?;
         let head = TurnId::new(head);
-        let head_depth = head.and_then(|turn| self.state.turn(turn)).map_or(0, |row| row.depth);
-        let labels = self.state.labels_of(id);
-        Ok(Context { id, head, head_depth, created_at: Timestamp(created_at), labels })
+        let head_row = head.and_then(|turn| self.state.turn(turn));
+        Ok(Context {
+            id,
+            head,
+            head_depth: head_row.map_or(0, |row| row.depth),
+            created_at: Timestamp(created_at),
+            labels: self.state.labels_of(id),
+            creation_lost: base == CREATION_LOST,
+            head_lost: head_row.is_some_and(|row| row.lost),
+        })
     }
 
     pub(crate) fn turn(&self, id: TurnId) -> Result<Turn, ReadError> {
@@ -129,8 +182,9 @@ impl Reading<'_> {
     }
 
     pub(crate) fn last(&self, context: ContextId, limit: usize) -> Result<Vec<Turn>, ReadError> {
-        let head = self.state.head(context).ok_or(ReadError::UnknownContext(context))?;
-        self.page(head, limit)
+        let context = self.context(context)?;
+        context.check_head()?;
+        self.page(context.head, limit)
     }
 
     pub(crate) fn up_to(&self, turn: TurnId, limit: usize) -> Result<Vec<Turn>, ReadError> {
@@ -140,17 +194,50 @@ impl Reading<'_> {
 
     pub(crate) fn before(&self, turn: TurnId, limit: usize) -> Result<Vec<Turn>, ReadError> {
         let row = self.state.turn(turn).ok_or(ReadError::UnknownTurn(turn))?;
-        self.page(row.parent, limit)
+        match row.parent {
+            _ if row.lost => Err(LostTurn::new(turn).into()),
+            Some(parent) if limit > 0 && self.is_lost(parent) => Err(self.gap(turn, parent).into()),
+            parent => self.page(parent, limit),
+        }
     }
 
     pub(crate) fn range(&self, context: ContextId, start: u32, limit: usize) -> Result<Vec<Turn>, ReadError> {
-        let head = self.state.head(context).ok_or(ReadError::UnknownContext(context))?;
-        let head_depth = head.and_then(|turn| self.state.turn(turn)).map_or(0, |row| row.depth);
-        let (Some(head), true) = (head, start <= head_depth && limit > 0) else { return Ok(Vec::new()) };
+        let context = self.context(context)?;
+        context.check_head()?;
+        let head_depth = context.head_depth;
+        let (Some(head), true) = (context.head, start <= head_depth && limit > 0) else {
+            return Ok(Vec::new());
+        };
         let wanted = u32::try_from(limit - 1).unwrap_or(u32::MAX);
         let end = start.saturating_add(wanted).min(head_depth);
         let newest = walk::at_depth(self.state, head, end);
-        self.page(newest, (end - start) as usize + 1)
+        if let Some(lost) = newest.filter(|&newest| self.is_lost(newest)) {
+            return Err(self.gap_below(head, lost).into());
+        }
+        let turns = self.page(newest, (end - start) as usize + 1)?;
+        match turns.first() {
+            // The page must begin where it was asked to begin: a gap is no shorter page.
+            Some(Turn { depth, id, parent: Some(lost), .. }) if *depth > start => {
+                Err(self.gap(*id, *lost).into())
+            }
+            _ => Ok(turns),
+        }
+    }
+
+    fn is_lost(&self, turn: TurnId) -> bool {
+        self.state.turn(turn).is_some_and(|row| row.lost)
+    }
+
+    /// What a reader is told who comes from `child` to its lost parent.
+    fn gap(&self, child: TurnId, lost: TurnId) -> LostTurn {
+        let next_depth = self.state.turn(child).map(|row| row.depth);
+        LostTurn { turn: lost, earlier: walk::before_lost(self.state, child, lost), next_depth }
+    }
+
+    /// The same for a lost turn on the path to a head, or the head itself.
+    fn gap_below(&self, head: TurnId, lost: TurnId) -> LostTurn {
+        let child = walk::towards_root(self.state, Some(head)).find(|(_, row)| row.parent == Some(lost));
+        child.map_or(LostTurn::new(lost), |(child, _)| self.gap(child, lost))
     }
 
     /// The `limit` turns from `newest` on towards the root, oldest first.
@@ -160,13 +247,13 @@ impl Reading<'_> {
         turns.reverse();
         match newest {
             // Where history breaks off is said, not shown as its beginning.
-            Some(newest) if turns.is_empty() && limit > 0 => Err(ReadError::LostTurn(newest)),
+            Some(newest) if turns.is_empty() && limit > 0 => Err(LostTurn::new(newest).into()),
             _ => Ok(turns),
         }
     }
 
     fn fill(&self, id: TurnId, row: TurnRow) -> Result<Turn, ReadError> {
-        let lost = ReadError::LostTurn(id);
+        let lost = ReadError::from(LostTurn::new(id));
         let context = ContextId::new(row.context).filter(|_| !row.lost).ok_or(lost.clone())?;
         let declared = self.state.declared.get(row.declared.into()).ok_or(lost.clone())?;
         let blob = self.state.blob(row.blob).ok_or(lost)?;
@@ -186,18 +273,29 @@ impl Reading<'_> {
     }
 
     pub(crate) fn payload(&self, turn: &Turn) -> Result<Payload, ReadError> {
-        self.stored(self.state.blob(turn.blob).ok_or(ReadError::LostTurn(turn.id))?)
+        self.stored(self.state.blob(turn.blob).ok_or(LostTurn::new(turn.id))?)
     }
 
     pub(crate) fn blob(&self, hash: BlobHash) -> Result<Payload, ReadError> {
+        self.stored(self.blob_row(hash)?)
+    }
+
+    pub(crate) fn blob_len(&self, hash: BlobHash) -> Result<u32, ReadError> {
+        Ok(self.blob_row(hash)?.raw_len)
+    }
+
+    fn blob_row(&self, hash: BlobHash) -> Result<BlobRow, ReadError> {
         let row = self.state.find_blob(&hash).and_then(|row| self.state.blob(row));
-        self.stored(row.ok_or(ReadError::UnknownBlob(hash))?)
+        row.ok_or_else(|| match self.state.is_lost_blob(&hash) {
+            true => ReadError::Corrupt { hash, what: LOST_BYTES.to_owned() },
+            false => ReadError::UnknownBlob(hash),
+        })
     }
 
     fn stored(&self, blob: BlobRow) -> Result<Payload, ReadError> {
         let corrupt = |what| ReadError::Corrupt { hash: blob.hash, what };
         if blob.locator == Locator::NOWHERE {
-            return Err(corrupt("they were lost to damage of the log".into()));
+            return Err(corrupt(LOST_BYTES.to_owned()));
         }
         let bytes = self.log.blob(blob.locator, blob.stored_len, blob.crc);
         let bytes = bytes.map_err(|e| corrupt(e.to_string()))?;

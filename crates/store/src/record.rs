@@ -12,7 +12,8 @@
 //! | 4 | put blob | blob name |
 //! | 5 | put bundle | id bytes, json bytes |
 //! | 6 | set labels | context, labels |
-//! | 7 | lost (written by repair only) | turns, contexts |
+//! | 7 | lost | turns, contexts; version 2 also has an event for each of them |
+//! | 8 | lost root (written by repair only) | turn, hash, flags u8 (1 it was attached after the append) |
 //!
 //! Labels are a count and pairs of bytes. A blob name is 0 and the 32-byte hash, or n for blob n − 1 of
 //! the frame. `parent` and `depth` of a part are what the writer resolved: a healthy log does not need
@@ -28,8 +29,10 @@ use crate::command::{Key, Labels};
 use crate::registry::ParsedBundle;
 use turnkeep_types::varint::{Reader, put, put_bytes};
 
-/// The version of every record kind.
+/// The version of most records. The two below are the exceptions.
 pub(crate) const VERSION: u8 = 1;
+/// The version of a `Lost` record whose ids have their places in the feed.
+const LOST_IN_FEED_VERSION: u8 = 2;
 
 /// The version of a put bundle whose descriptors have other spellings of types. The body is that of
 /// version 1; the number stops programs that would refuse the bundle and go on without it.
@@ -47,7 +50,15 @@ pub(crate) enum Record {
     PutBlob { blob: BlobName },
     PutBundle { bundle: ParsedBundle },
     SetLabels { context: ContextId, labels: Labels },
-    Lost { turns: u64, contexts: u64 },
+    Lost { turns: u64, contexts: u64, in_feed: bool },
+    LostRoot { turn: TurnId, root: BlobHash, attached: bool },
+}
+
+/// A record's kind and version, which tell how its body is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tag {
+    pub(crate) kind: u8,
+    pub(crate) version: u8,
 }
 
 /// The turns of one context in an append.
@@ -96,6 +107,7 @@ mod kind {
     pub(super) const PUT_BUNDLE: u8 = 5;
     pub(super) const SET_LABELS: u8 = 6;
     pub(super) const LOST: u8 = 7;
+    pub(super) const LOST_ROOT: u8 = 8;
 }
 
 const STRICT: u8 = 1;
@@ -103,21 +115,23 @@ const KEYED: u8 = 2;
 const EXPLICIT_PARENT: u8 = 1;
 const EXPECTED_HEAD: u8 = 2;
 const PLACED: u8 = 4;
+const ATTACHED: u8 = 1;
 
 /// The most turns or contexts that one record declares lost; repair writes several for more.
 pub(crate) const LOST_MAX: u64 = 1 << 20;
 
 impl Record {
-    /// The version that the record is written with.
-    pub(crate) fn version(&self) -> u8 {
-        match self {
+    /// The record's kind and version and, appended to `out`, its body.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) -> Tag {
+        let version = match self {
+            Self::Lost { in_feed: true, .. } => LOST_IN_FEED_VERSION,
             Self::PutBundle { bundle } if bundle.has_other_spellings() => VERSION_OTHER_SPELLINGS,
             _ => VERSION,
-        }
+        };
+        Tag { kind: self.encode_body(out), version }
     }
 
-    /// The record's kind and, appended to `out`, its body.
-    pub(crate) fn encode(&self, out: &mut Vec<u8>) -> u8 {
+    fn encode_body(&self, out: &mut Vec<u8>) -> u8 {
         match self {
             Self::Create { base, labels, key } => encode_create(out, *base, labels, key.as_ref()),
             Self::Append { parts, key, strict } => encode_append(out, parts, key.as_ref(), *strict),
@@ -125,17 +139,20 @@ impl Record {
             Self::PutBlob { blob } => encode_put_blob(out, blob),
             Self::PutBundle { bundle } => encode_bundle(out, bundle),
             Self::SetLabels { context, labels } => encode_set_labels(out, *context, labels),
-            Self::Lost { turns, contexts } => encode_lost(out, *turns, *contexts),
+            Self::Lost { turns, contexts, .. } => encode_lost(out, *turns, *contexts),
+            Self::LostRoot { turn, root, attached } => encode_lost_root(out, *turn, root, *attached),
         }
     }
 
     /// Reads a record; `frame` are the hashes of its frame's blobs.
     pub(crate) fn decode(
-        (kind, version): (u8, u8),
+        Tag { kind, version }: Tag,
         body: &[u8],
         frame: &impl Fn(u32) -> Option<BlobHash>,
     ) -> Result<Self, RecordError> {
-        if !matches!((kind, version), (_, VERSION) | (kind::PUT_BUNDLE, VERSION_OTHER_SPELLINGS)) {
+        let in_feed = kind == kind::LOST && version == LOST_IN_FEED_VERSION;
+        let other_spellings = kind == kind::PUT_BUNDLE && version == VERSION_OTHER_SPELLINGS;
+        if version != VERSION && !in_feed && !other_spellings {
             return Err(RecordError::UnknownKind);
         }
         let mut reader = Reader(body);
@@ -146,7 +163,8 @@ impl Record {
             kind::PUT_BLOB => blob_name(&mut reader, frame).map(|blob| Self::PutBlob { blob }),
             kind::PUT_BUNDLE => decode_bundle(&mut reader),
             kind::SET_LABELS => decode_set_labels(&mut reader),
-            kind::LOST => decode_lost(&mut reader),
+            kind::LOST => decode_lost(&mut reader, in_feed),
+            kind::LOST_ROOT => decode_lost_root(&mut reader),
             _ => return Err(RecordError::UnknownKind),
         };
         record.filter(|_| reader.end().is_some()).ok_or(RecordError::Malformed)
@@ -276,9 +294,21 @@ fn encode_lost(out: &mut Vec<u8>, turns: u64, contexts: u64) -> u8 {
     kind::LOST
 }
 
-fn decode_lost(reader: &mut Reader<'_>) -> Option<Record> {
+fn decode_lost(reader: &mut Reader<'_>, in_feed: bool) -> Option<Record> {
     let (turns, contexts) = (reader.u64()?, reader.u64()?);
-    (turns <= LOST_MAX && contexts <= LOST_MAX).then_some(Record::Lost { turns, contexts })
+    (turns <= LOST_MAX && contexts <= LOST_MAX).then_some(Record::Lost { turns, contexts, in_feed })
+}
+
+fn encode_lost_root(out: &mut Vec<u8>, turn: TurnId, root: &BlobHash, attached: bool) -> u8 {
+    put(out, turn.get());
+    out.extend_from_slice(root.as_bytes());
+    out.push(if attached { ATTACHED } else { 0 });
+    kind::LOST_ROOT
+}
+
+fn decode_lost_root(reader: &mut Reader<'_>) -> Option<Record> {
+    let (turn, root) = (TurnId::new(reader.u64()?)?, hash(reader)?);
+    Some(Record::LostRoot { turn, root, attached: reader.u8()? & ATTACHED != 0 })
 }
 
 pub(crate) fn put_labels(out: &mut Vec<u8>, labels: &Labels) {
@@ -359,7 +389,9 @@ mod tests {
                 .unwrap(),
             },
             Record::SetLabels { context, labels },
-            Record::Lost { turns: 300, contexts: 1 },
+            Record::Lost { turns: 300, contexts: 1, in_feed: false },
+            Record::Lost { turns: 300, contexts: 1, in_feed: true },
+            Record::LostRoot { turn: id(7), root: BlobHash::of(b"root"), attached: true },
         ]
     }
 
@@ -371,8 +403,8 @@ mod tests {
     fn every_record_reads_back() {
         for record in samples() {
             let mut body = Vec::new();
-            let kind = record.encode(&mut body);
-            assert_eq!(Record::decode((kind, record.version()), &body, &in_frame), Ok(record));
+            let tag = record.encode(&mut body);
+            assert_eq!(Record::decode(tag, &body, &in_frame), Ok(record));
         }
     }
 
@@ -380,27 +412,29 @@ mod tests {
     fn a_record_cut_or_prolonged_at_any_byte_is_malformed() {
         for record in samples() {
             let mut body = Vec::new();
-            let kind = record.encode(&mut body);
+            let tag = record.encode(&mut body);
             for cut in 0..body.len() {
-                let read = Record::decode((kind, record.version()), &body[..cut], &in_frame);
+                let read = Record::decode(tag, &body[..cut], &in_frame);
                 assert_eq!(read, Err(RecordError::Malformed), "{record:?} at {cut}");
             }
             body.push(0);
-            let read = Record::decode((kind, record.version()), &body, &in_frame);
-            assert_eq!(read, Err(RecordError::Malformed));
+            assert_eq!(Record::decode(tag, &body, &in_frame), Err(RecordError::Malformed));
         }
     }
 
     #[test]
     fn unknown_kinds_and_versions_are_told_apart_from_damage() {
-        assert_eq!(Record::decode((99, VERSION), &[], &in_frame), Err(RecordError::UnknownKind));
-        assert_eq!(Record::decode((1, 2), &[0, 0, 0], &in_frame), Err(RecordError::UnknownKind));
-        assert_eq!(Record::decode((5, 3), &[0, 0], &in_frame), Err(RecordError::UnknownKind));
+        let unknown = |kind, version| Record::decode(Tag { kind, version }, &[0, 0, 0], &in_frame);
+        assert_eq!(unknown(99, VERSION), Err(RecordError::UnknownKind));
+        assert_eq!(unknown(1, 2), Err(RecordError::UnknownKind));
+        assert_eq!(unknown(5, 3), Err(RecordError::UnknownKind));
+        assert_eq!(unknown(7, 3), Err(RecordError::UnknownKind));
     }
 
     #[test]
-    fn only_a_bundle_with_other_spellings_needs_a_newer_reader() {
-        let versions: Vec<u8> = samples().iter().map(Record::version).collect();
-        assert_eq!(versions, [1, 1, 1, 1, 1, 1, 2, 1, 1]);
+    fn only_a_bundle_with_other_spellings_and_losses_in_the_feed_need_a_newer_reader() {
+        let newer = |record: &Record| record.encode(&mut Vec::new()).version > VERSION;
+        let needs_newer: Vec<Record> = samples().into_iter().filter(newer).collect();
+        assert!(matches!(needs_newer[..], [Record::PutBundle { .. }, Record::Lost { in_feed: true, .. }]));
     }
 }

@@ -36,10 +36,18 @@ pub(crate) struct State {
     pub(crate) last_stamp: AtomicU64,
     pub(crate) blob_raw_bytes: AtomicU64,
     pub(crate) blob_stored_bytes: AtomicU64,
+    /// Ids whose content was lost to damage.
+    pub(crate) lost_turns: AtomicU64,
+    pub(crate) lost_contexts: AtomicU64,
+    /// The rows of blobs that something names and whose bytes were lost.
+    lost_blobs: RwLock<HashMap<BlobHash, u64>>,
     blob_index: HashIndex,
     key_index: HashIndex,
     fs_index: HashIndex,
 }
+
+/// In the place of a context's base turn: the record that created the context was lost to damage.
+pub(crate) const CREATION_LOST: u64 = u64::MAX;
 
 /// A declared type together with an encoding, kept once however many turns have it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -185,6 +193,9 @@ impl State {
             last_stamp: AtomicU64::new(0),
             blob_raw_bytes: AtomicU64::new(0),
             blob_stored_bytes: AtomicU64::new(0),
+            lost_turns: AtomicU64::new(0),
+            lost_contexts: AtomicU64::new(0),
+            lost_blobs: RwLock::default(),
             blob_index: HashIndex::new(),
             key_index: HashIndex::new(),
             fs_index: HashIndex::new(),
@@ -241,8 +252,40 @@ impl State {
 
     /// Adds a row for a blob that was lost to damage. It is not indexed, so that the blob can be put again.
     pub(crate) fn add_missing_blob(&self, hash: BlobHash) -> u64 {
+        let mut lost = self.lost_blobs.write().unwrap_or_else(PoisonError::into_inner);
         let (locator, form) = (Locator::NOWHERE, Compression::None);
-        self.blobs.push(BlobRow { hash, locator, raw_len: 0, crc: 0, stored_len: 0, form }.to_words())
+        let row = BlobRow { hash, locator, raw_len: 0, crc: 0, stored_len: 0, form };
+        *lost.entry(hash).or_insert_with(|| self.blobs.push(row.to_words()))
+    }
+
+    /// Whether a blob was lost to damage and not put again since.
+    pub(crate) fn is_lost_blob(&self, hash: &BlobHash) -> bool {
+        let lost = self.lost_blobs.read().unwrap_or_else(PoisonError::into_inner);
+        lost.contains_key(hash) && self.find_blob(hash).is_none()
+    }
+
+    /// The blobs that were lost to damage and not put again since.
+    pub(crate) fn lost_blobs(&self) -> Vec<BlobHash> {
+        let lost = self.lost_blobs.read().unwrap_or_else(PoisonError::into_inner);
+        lost.keys().filter(|hash| self.find_blob(hash).is_none()).copied().collect()
+    }
+
+    /// How many rows of `blobs` are only a name.
+    pub(crate) fn lost_blob_rows(&self) -> u64 {
+        self.lost_blobs.read().unwrap_or_else(PoisonError::into_inner).len() as u64
+    }
+
+    /// Adds a turn's row.
+    pub(crate) fn push_turn(&self, row: TurnRow) {
+        self.lost_turns.fetch_add(u64::from(row.lost), Ordering::Relaxed);
+        self.turns.push(row.to_words());
+    }
+
+    /// Adds a context's row: its head is its base turn. `CREATION_LOST` as the base gives it none.
+    pub(crate) fn push_context(&self, created_at: Timestamp, base: u64) -> u64 {
+        let is_lost = base == CREATION_LOST;
+        self.lost_contexts.fetch_add(u64::from(is_lost), Ordering::Relaxed);
+        self.contexts.push([if is_lost { 0 } else { base }, created_at.0, base])
     }
 
     pub(crate) fn find_key(&self, KeyDigest([a, b]): KeyDigest) -> Option<KeyEntry> {

@@ -9,15 +9,16 @@ use turnkeep_journal::{
 };
 use turnkeep_types::{BlobHash, Clock, ContextId, TurnId};
 
+use crate::acknowledged::{Acknowledged, Keeper};
 use crate::checkpoint::{self, Checkpointer};
 use crate::command::{Command, Outcome, Refusal};
 use crate::event::Event;
 use crate::fs_roots::FsRoot;
 use crate::read::{Context, Payload, ReadError, Reading, Turn};
-use crate::recovery::{self, Opened};
+use crate::recovery::{self, Opened, WentBack};
 use crate::registry::Registry;
 use crate::state::State;
-use crate::writer::{CommitHook, Counters, Submission, Writer};
+use crate::writer::{CommitHook, Counters, Parts, Submission, Writer};
 
 /// When an ack may be given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,9 +68,9 @@ pub enum OpenError {
     /// A file or a thread that the store needs cannot be had.
     #[error("the store cannot be opened: {0}")]
     Io(#[from] std::io::Error),
-    /// The log ends before a frame that an index checkpoint knows to be durable.
+    /// The log ends before a frame that was durable.
     #[error(
-        "the log ends at frame {last}, but the index knows that frame {known} was durable: frames are missing; run `turnkeep verify`, then `turnkeep repair`"
+        "the log went back: it ends at frame {last}, but frame {known} was written and acknowledged; put the missing segment back, or run `turnkeep verify`, then `turnkeep repair`"
     )]
     MissingFrames {
         /// The log's last frame.
@@ -133,6 +134,10 @@ pub struct Stats {
     pub blob_raw_bytes: u64,
     /// The same as kept.
     pub blob_stored_bytes: u64,
+    /// Of the turns, those that were lost to damage.
+    pub lost_turns: u64,
+    /// Of the contexts, those whose creation was lost to damage.
+    pub lost_contexts: u64,
     /// Bundles ever published.
     pub bundles: u64,
     /// Types known.
@@ -165,6 +170,7 @@ struct Inner {
     hook: Arc<OnceLock<CommitHook>>,
     counters: Arc<Counters>,
     recovered: Recovered,
+    went_back: Option<WentBack>,
     committer: Committer<Submission>,
 }
 
@@ -175,18 +181,30 @@ impl Store {
         options: &Options,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, OpenError> {
-        let Opened { log, recovered, applier, progress } = recovery::open(&storage, options)?;
+        let Opened { log, recovered, applier, progress, went_back } = recovery::open(&storage, options)?;
         let reader = log.reader();
         let state = applier.state.clone();
         let hook = Arc::new(OnceLock::new());
         let counters = Arc::new(Counters::default());
         let pace = (recovered.store_id, options.checkpoint_every_bytes);
         let checkpointer = Checkpointer::start(storage.clone(), reader.clone(), pace, progress)?;
-        let writer =
-            Writer::new(applier, clock, hook.clone(), counters.clone(), checkpointer, reader.clone());
+        let store_id = recovered.store_id;
+        let now = Acknowledged::now(store_id, &state, reader.last(), reader.last_durable());
+        let writer = Writer::new(Parts {
+            applier,
+            clock,
+            hook: hook.clone(),
+            counters: counters.clone(),
+            checkpointer,
+            acknowledged: Keeper::start(&*storage, &now),
+            store_id,
+            log: reader.clone(),
+        });
         let bounds = Bounds { queue: options.queue_commands_max, group: options.group_commands_max };
         let committer = spawn_committer(log, writer, bounds)?;
-        Ok(Self(Arc::new(Inner { state, log: reader, storage, hook, counters, recovered, committer })))
+        let log = reader;
+        let inner = Inner { state, log, storage, hook, counters, recovered, went_back, committer };
+        Ok(Self(Arc::new(inner)))
     }
 
     /// Queues a command. `reply` is called exactly once, on the writer's thread, and must not block.
@@ -288,6 +306,11 @@ impl Store {
         self.reading().blob(hash)
     }
 
+    /// A blob's uncompressed length; an error also if the blob was lost to damage.
+    pub fn blob_len(&self, hash: BlobHash) -> Result<u32, ReadError> {
+        self.reading().blob_len(hash)
+    }
+
     /// Whether the store holds a blob, and its uncompressed length.
     pub fn has_blob(&self, hash: BlobHash) -> Option<u32> {
         let row = self.0.state.find_blob(&hash)?;
@@ -312,6 +335,12 @@ impl Store {
     /// The torn tail that was cut when the store was opened, if there was one.
     pub fn torn_tail(&self) -> Option<&TornTail> {
         self.0.recovered.torn.as_ref()
+    }
+
+    /// The acknowledged ids that the log did not hold any more when the store was opened, if there were
+    /// any. They are kept as lost.
+    pub fn went_back(&self) -> Option<&WentBack> {
+        self.0.went_back.as_ref()
     }
 
     /// Where its files are, for what others keep beside them; names under `index/` and `log/` are its own.
@@ -339,6 +368,8 @@ impl Store {
             blobs: state.blobs.len(),
             blob_raw_bytes: state.blob_raw_bytes.load(Relaxed),
             blob_stored_bytes: state.blob_stored_bytes.load(Relaxed),
+            lost_turns: state.lost_turns.load(Relaxed),
+            lost_contexts: state.lost_contexts.load(Relaxed),
             bundles: registry.bundles().len() as u64,
             types: registry.types().count() as u64,
             events: state.events.len(),

@@ -10,9 +10,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
 use smallvec::smallvec;
-use turnkeep_journal::{AppendError, Appended, Batch, BlobRecord, LogReader, Machine, Stamp};
+use turnkeep_journal::{
+    AppendError, Appended, Batch, BlobRecord, LogReader, Machine, Position, Stamp,
+};
 use turnkeep_types::{BlobHash, Clock, Timestamp};
 
+use crate::acknowledged::{Acknowledged, Keeper};
 use crate::apply::{Applier, answer};
 use crate::blob::NewBlob;
 use crate::checkpoint::Checkpointer;
@@ -66,6 +69,8 @@ pub(crate) struct Writer {
     hook: Arc<OnceLock<CommitHook>>,
     counters: Arc<Counters>,
     checkpointer: Checkpointer,
+    acknowledged: Keeper,
+    store_id: [u8; 16],
     log: LogReader,
     /// The current group: its stamp, what it will add, and who waits for it.
     stamp: Timestamp,
@@ -74,6 +79,18 @@ pub(crate) struct Writer {
     /// Whether the group brings a blob that the state has: in place of a damaged copy.
     replaces: bool,
     body: Vec<u8>,
+}
+
+/// What a writer works with.
+pub(crate) struct Parts {
+    pub(crate) applier: Applier,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) hook: Arc<OnceLock<CommitHook>>,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) checkpointer: Checkpointer,
+    pub(crate) acknowledged: Keeper,
+    pub(crate) store_id: [u8; 16],
+    pub(crate) log: LogReader,
 }
 
 impl Machine for Writer {
@@ -131,6 +148,7 @@ impl Machine for Writer {
         for (record, plan, reply) in self.pending.drain(..) {
             answers.push((reply, self.applier.apply_decided(self.stamp, &record, plan)));
         }
+        self.note_acknowledged(appended.position);
         self.overlay.clear();
         self.counters.groups.fetch_add(1, Relaxed);
         self.counters.commands.fetch_add(answers.len() as u64, Relaxed);
@@ -149,7 +167,7 @@ impl Machine for Writer {
         self.replaces = false;
         for (.., reply) in self.pending.drain(..).rev() {
             reply(Err(match error {
-                AppendError::NoSpace => Refusal::NoSpace,
+                AppendError::NoSpace { needed_bytes } => Refusal::NoSpace { needed_bytes: *needed_bytes },
                 AppendError::Poisoned(why) => Refusal::Poisoned(why.clone()),
             }));
         }
@@ -169,17 +187,29 @@ impl Machine for Writer {
 }
 
 impl Writer {
-    pub(crate) fn new(
-        applier: Applier,
-        clock: Arc<dyn Clock>,
-        hook: Arc<OnceLock<CommitHook>>,
-        counters: Arc<Counters>,
-        checkpointer: Checkpointer,
-        log: LogReader,
-    ) -> Self {
-        let (stamp, overlay) = (Timestamp::default(), Overlay::default());
-        let (pending, replaces, body) = (Vec::new(), false, Vec::new());
-        Self { applier, clock, hook, counters, checkpointer, log, stamp, overlay, pending, replaces, body }
+    pub(crate) fn new(parts: Parts) -> Self {
+        let Parts { applier, clock, hook, counters, checkpointer, acknowledged, store_id, log } = parts;
+        Self {
+            applier,
+            clock,
+            hook,
+            counters,
+            checkpointer,
+            acknowledged,
+            store_id,
+            log,
+            stamp: Timestamp::default(),
+            overlay: Overlay::default(),
+            pending: Vec::new(),
+            replaces: false,
+            body: Vec::new(),
+        }
+    }
+
+    /// Writes down what the answers will say, before any of them is given.
+    fn note_acknowledged(&mut self, position: Position) {
+        let durable = self.log.last_durable().min(position);
+        self.acknowledged.note(&Acknowledged::now(self.store_id, &self.applier.state, position, durable));
     }
 
     fn log(&mut self, submission: Submission, plan: Plan, batch: &mut Batch) {
@@ -188,8 +218,8 @@ impl Writer {
         self.bring_all(&mut record, blobs, batch);
         self.overlay.absorb(&self.applier.state, &record, &plan);
         self.body.clear();
-        let kind = record.encode(&mut self.body);
-        batch.push_command(kind, record.version(), &self.body);
+        let tag = record.encode(&mut self.body);
+        batch.push_command(tag.kind, tag.version, &self.body);
         self.pending.push((record, plan, reply));
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use turnkeep_journal::{MemoryStorage, Storage};
-use turnkeep_store::salvage::{Report, repair, verify};
+use turnkeep_store::salvage::{Report, Writers, repair, verify};
 use turnkeep_store::{
     Append, AppendPart, Command, CreateContext, Key, NewBlob, NewTurn, Options, Store, archive,
 };
@@ -93,7 +93,7 @@ fn named(report: &Report) -> BTreeSet<TurnId> {
 #[test]
 fn a_sound_log_is_found_sound_and_repairs_to_itself() {
     let (healthy, storage) = disk(without_index(sample()));
-    let report = verify(&storage, |_, _| ()).unwrap();
+    let report = verify(&storage, Writers::None, |_, _| ()).unwrap();
     assert!(report.is_sound() && report.torn.is_none(), "{report:?}");
     assert_eq!((report.turns, report.contexts, report.frames), (8, 3, 12));
     let (repaired, to) = disk(BTreeMap::new());
@@ -125,7 +125,7 @@ fn flip_everywhere(files: &BTreeMap<String, Vec<u8>>) {
 
 fn check(all: &Seen, files: BTreeMap<String, Vec<u8>>, place: &str) {
     let (_, storage) = disk(files.clone());
-    let report = verify(&storage, |_, _| ()).unwrap();
+    let report = verify(&storage, Writers::None, |_, _| ()).unwrap();
     if let Ok(store) = open(&disk(files).0) {
         for (id, content) in seen(&store) {
             assert_eq!(Some(&content), all.get(&id), "{place}: a wrong turn is served");

@@ -5,11 +5,11 @@ mod tree;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use turnkeep_types::TurnId;
 
 use super::App;
+use super::show::fetch_turn;
 use crate::failure::Unsound;
-use crate::http::{Call, Http, Refused};
+use crate::http::{Call, Gap, Http, Refused};
 use crate::names::ContextName;
 use crate::output::{Output, Style};
 use crate::render::graph::Margin;
@@ -64,11 +64,25 @@ async fn list(http: &mut Http, args: &Args, app: &mut App) -> Result<()> {
     let mut printer = Printer::new(args.oneline);
     let context = args.context.0.to_string();
     let head = [format!("ctx:{context}")];
+    let mut is_whole = true;
     while left > 0 {
         let page = page(http, View::of(&app.out), &context, before.as_deref(), left.min(PAGE_TURNS)).await;
         let page = match page {
             Ok(page) => page,
-            Err(error) => return Err(printer.breaks_off(error, &mut app.out)),
+            Err(error) => {
+                is_whole = false;
+                let gap = Refused::lost_turn(&error).ok_or(error)?;
+                let earlier = earlier_turn(http, &gap).await?;
+                printer.lost(&gap, earlier.as_ref(), None, &mut app.out)?;
+                let Some(turn) = earlier else { break };
+                printer.turn(&ShownTurn { turn: &turn, heads: &[] }, None, &mut app.out)?;
+                left = left.saturating_sub(1);
+                before = Some(text_of(&turn, "turn_id").to_owned());
+                if text_of(&turn, "parent_turn_id") == NO_TURN {
+                    break;
+                }
+                continue;
+            }
         };
         for turn in page.turns.iter().rev() {
             let heads: &[String] = if text_of(turn, "turn_id") == page.head { &head } else { &[] };
@@ -80,8 +94,19 @@ async fn list(http: &mut Http, args: &Args, app: &mut App) -> Result<()> {
             break;
         }
     }
-    Ok(())
+    if is_whole { Ok(()) } else { Err(Unsound.into()) }
 }
+
+/// The turn with which a history goes on behind a gap, if one is left.
+async fn earlier_turn(http: &mut Http, gap: &Gap) -> Result<Option<Value>> {
+    match gap.earlier {
+        Some(earlier) => Ok(Some(fetch_turn(http, &earlier.to_string()).await?)),
+        None => Ok(None),
+    }
+}
+
+/// The parent of a turn that has none.
+const NO_TURN: &str = "0";
 
 /// How many turns are asked for at a time.
 const PAGE_TURNS: u64 = 64;
@@ -132,6 +157,15 @@ async fn page(http: &mut Http, view: View, context: &str, before: Option<&str>, 
     Ok(Page { turns, head, next })
 }
 
+/// How many turns are gone between a lost turn and what is left before it, where the depths tell it.
+fn lost_before(gap: &Gap, earlier: Option<&Value>) -> Option<u64> {
+    let first = match earlier {
+        Some(earlier) => earlier.get("depth")?.as_u64()? + 1,
+        None => 0,
+    };
+    gap.depth?.checked_sub(first)
+}
+
 /// Prints turns one after another: as JSON, as lines, or as blocks with an empty line between.
 struct Printer {
     oneline: bool,
@@ -143,18 +177,24 @@ impl Printer {
         Self { oneline, is_first: true }
     }
 
-    /// Where history breaks off because of damage, says so: then that was all that is wrong.
-    fn breaks_off(&mut self, error: anyhow::Error, out: &mut Output) -> anyhow::Error {
-        let Some(lost) = Refused::lost_turn(&error) else { return error };
-        self.lost(lost, None, out).err().unwrap_or_else(|| Unsound.into())
-    }
-
-    /// What stands in the place of turns that are gone.
-    fn lost(&mut self, turn: TurnId, margin: Option<&Margin>, out: &mut Output) -> Result<()> {
+    /// What stands in the place of turns that are gone; `earlier` is what is left before them.
+    fn lost(
+        &mut self,
+        gap: &Gap,
+        earlier: Option<&Value>,
+        margin: Option<&Margin>,
+        out: &mut Output,
+    ) -> Result<()> {
+        let (turn, more) = (gap.turn, lost_before(gap, earlier));
         if out.is_json() {
-            return out.json(&json!({ "lost_turn_id": turn.to_string() }));
+            return out.json(&json!({ "lost_turn_id": turn.to_string(), "lost_before": more }));
         }
-        let text = format!("(turn:{turn} and what came before it in this context was lost to damage)");
+        let text = match more {
+            Some(0) => format!("(turn:{turn} was lost to damage)"),
+            Some(1) => format!("(turn:{turn} and the turn before it were lost to damage)"),
+            Some(more) => format!("(turn:{turn} and the {more} turns before it were lost to damage)"),
+            None => format!("(turn:{turn} was lost to damage; what came before it is not known)"),
+        };
         self.lines(vec![out.paint(Style::Bad, &text)], margin, out)
     }
 

@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     from.refuse_unfinished()?;
     from.refuse_unreadable()?;
     refuse_inside(&args.to, from.path())?;
-    let _lock = block_on(local::lock(&from))?;
+    let _access = block_on(local::lock_or_read_only(&from))?;
     let fresh = FreshDir::take(DataDir::new(&args.to))?;
     let segment_bytes = Options::default().segment_bytes;
     let bar = count_bar("repairing", app.out.is_json());

@@ -37,7 +37,7 @@ pub(crate) async fn run(_: &Args, app: &mut App) -> Result<()> {
     };
     let poisoned = stats.get("poisoned").and_then(Value::as_bool).unwrap_or_default();
     let writer = if poisoned { "stopped after a failed sync: restart the server" } else { "ok" };
-    app.out.pairs(&[
+    let mut pairs = vec![
         ("Turns", number("turns").to_string()),
         ("Contexts", contexts),
         ("Blobs", blobs),
@@ -46,5 +46,10 @@ pub(crate) async fn run(_: &Args, app: &mut App) -> Result<()> {
         ("Log", format!("{} in {} frames", bytes_text(number("log_bytes")), number("log_position"))),
         ("Index", bytes_text(number("index_bytes"))),
         ("Writer", writer.to_owned()),
-    ])
+    ];
+    if number("lost_turns") + number("lost_contexts") > 0 {
+        let lost = format!("{} turns and {} contexts", number("lost_turns"), number("lost_contexts"));
+        pairs.push(("Lost", format!("{lost}, to damage: `turnkeep verify` names them")));
+    }
+    app.out.pairs(&pairs)
 }

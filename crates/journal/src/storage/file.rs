@@ -3,6 +3,10 @@
 //! A file is mapped once, at its full length, when it is opened or created; on Linux a map and writes
 //! to the same file are one page cache, so a reader sees what was written. A file is cut only beyond
 //! everything that a reader may still be handed, so a map is never read past the file's end.
+//!
+//! That holds inside the process that owns the directory. A process that reads beside it must copy what
+//! it reads ([`FileStorage::copying`]): the owner may cut a file at any moment, and reading a map behind
+//! a file's end kills the reader.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IoSlice};
@@ -22,12 +26,25 @@ const PIECES_MAX: usize = 1024;
 #[derive(Debug, Clone)]
 pub struct FileStorage {
     root: PathBuf,
+    reading: Reading,
+}
+
+/// How an existing file is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    Mapped,
+    Copied,
 }
 
 impl FileStorage {
     /// The directory `root`, which must exist.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        Self { root: root.into(), reading: Reading::Mapped }
+    }
+
+    /// The same directory for a process that reads beside its owner: bytes are copied, not mapped.
+    pub fn copying(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into(), reading: Reading::Copied }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -86,6 +103,9 @@ impl Storage for FileStorage {
         let path = self.path(name);
         let file = File::open(&path)?;
         let len = file.metadata()?.len();
+        if self.reading == Reading::Copied {
+            return Ok(Arc::new(CopiedFile { file, len }));
+        }
         let pages = map(&file, len)?;
         Ok(Arc::new(MappedFile { path, file: OnceLock::new(), pages, len: len.into() }))
     }
@@ -100,6 +120,47 @@ impl Storage for FileStorage {
         let path = self.path(name);
         fs::remove_file(&path)?;
         sync_dir(path.parent().unwrap_or(&self.root))
+    }
+}
+
+/// A file that another process may change: every read is a copy, and it is never written.
+struct CopiedFile {
+    file: File,
+    len: u64,
+}
+
+impl StorageFile for CopiedFile {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn write_at(&self, _: u64, _: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn cut(&self, _: u64) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    /// Reads a range; shorter if the owner cut the file meanwhile.
+    fn read(&self, range: Range<u64>) -> io::Result<View> {
+        let end = range.end.min(self.len);
+        let mut bytes = vec![0; usize::try_from(end.saturating_sub(range.start)).map_err(io::Error::other)?];
+        let mut filled = 0;
+        while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            match self.file.read_at(rest, range.start + filled as u64) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        bytes.truncate(filled);
+        Ok(bytes.into())
     }
 }
 

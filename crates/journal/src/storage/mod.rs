@@ -4,6 +4,7 @@
 mod faulty;
 mod file;
 mod memory;
+mod read_only;
 
 use std::io::{self, IoSlice};
 use std::ops::Range;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 pub use faulty::{Fault, FaultyStorage};
 pub use file::FileStorage;
 pub use memory::MemoryStorage;
+pub use read_only::ReadOnlyStorage;
 
 /// Bytes of a file; cheap to clone and to slice. For files on disk they are the page cache's own pages.
 pub type View = bytes::Bytes;

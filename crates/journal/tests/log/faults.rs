@@ -38,7 +38,7 @@ fn work(disk: &FaultyStorage, options: &LogOptions) -> Told {
         for n in part {
             match log.append(&batch(n)) {
                 Ok(_) => told.appended.push(n),
-                Err(AppendError::NoSpace) => continue,
+                Err(AppendError::NoSpace { .. }) => continue,
                 Err(AppendError::Poisoned(_)) => told.poisoned = true,
             }
             let synced = options.sync == SyncPolicy::EveryFrame || (n % 4 == 0 && log.sync().is_ok());

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use turnkeep_store::{Command, Outcome, Payload, ReadError};
+use turnkeep_store::{Command, Outcome, Payload};
 use turnkeep_types::{BlobHash, Compression};
 use turnkeep_wire::{json, message};
 
@@ -107,7 +107,7 @@ async fn read_of(shared: &Arc<Shared>, hash: BlobHash, len: u32) -> Result<Bytes
 }
 
 fn length(shared: &Shared, hash: BlobHash) -> Result<u32, ApiError> {
-    shared.store.store().has_blob(hash).ok_or_else(|| ReadError::UnknownBlob(hash).into())
+    Ok(shared.store.store().blob_len(hash)?)
 }
 
 /// The entity tag of a blob: its name.

@@ -85,6 +85,8 @@ async fn create_context(shared: &Shared, request: json::CreateContext) -> Result
         head_depth: created.head_depth,
         created_at: json::Time(created.created_at),
         labels,
+        creation_lost: false,
+        head_lost: false,
     };
     Ok(answer(StatusCode::CREATED, created.replayed, context))
 }
@@ -186,5 +188,7 @@ pub(crate) fn shape(context: Context) -> json::Context {
         head_depth: context.head_depth,
         created_at: json::Time(context.created_at),
         labels: Arc::unwrap_or_clone(context.labels),
+        creation_lost: context.creation_lost,
+        head_lost: context.head_lost,
     }
 }

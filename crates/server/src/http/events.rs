@@ -31,7 +31,7 @@ const SCAN_EVENTS_MAX: usize = 1024;
         ("after" = Option<u64>, Query, description = "Resumes after this position; 0 replays all, none starts now"),
         ("Last-Event-ID" = Option<u64>, Header, description = "As `after`, and wins over it"),
     ),
-    responses((status = 200, description = "`turn.appended`, `context.created`, `fs.attached`, `registry.put`, and, without id and never replayed, `world.changed`; ignore other kinds",
+    responses((status = 200, description = "`turn.appended`, `context.created`, `fs.attached`, `registry.put`, in a repaired store `turn.lost` and `context.lost`, and, without id and never replayed, `world.changed`; ignore other kinds",
         body = String, content_type = "text/event-stream")))]
 pub(crate) async fn all(
     State(shared): State<Arc<Shared>>,
@@ -49,7 +49,7 @@ pub(crate) async fn all(
         ("after" = Option<u64>, Query, description = "Resumes after this position; 0 replays all, none starts now"),
         ("Last-Event-ID" = Option<u64>, Header, description = "As `after`, and wins over it"),
     ),
-    responses((status = 200, description = "`turn.appended`, `context.created`, `fs.attached`; ignore other kinds",
+    responses((status = 200, description = "`turn.appended`, `context.created`, `fs.attached`, in a repaired store `turn.lost` and `context.lost`; ignore other kinds",
         body = String, content_type = "text/event-stream")))]
 pub(crate) async fn of_context(
     State(shared): State<Arc<Shared>>,
@@ -159,11 +159,16 @@ fn push_world(out: &mut String, world: &Name) {
     }
 }
 
-/// Adds an event if it is of the context. An event whose object was lost to damage is left out.
+/// Adds an event if it is of the context. Of a turn that was lost to damage nobody knows the context, so
+/// every reader is told of the loss.
 fn push_event(out: &mut String, store: &Store, event: &Event, context: Option<ContextId>) {
     let of_context = |id: ContextId| context.is_none_or(|wanted| wanted == id);
     let (kind, data) = match &event.kind {
+        EventKind::TurnAppended(id) if store.turn(*id).is_err() => ("turn.lost", turn_lost(*id)),
         EventKind::TurnAppended(id) => ("turn.appended", turn_appended(store, *id, of_context)),
+        EventKind::ContextCreated(id) if of_context(*id) && is_creation_lost(store, *id) => {
+            ("context.lost", context_lost(*id))
+        }
         EventKind::ContextCreated(id) if of_context(*id) => ("context.created", context_created(store, *id)),
         EventKind::FsAttached(id) => ("fs.attached", fs_attached(store, *id, of_context)),
         EventKind::RegistryPut(id) if context.is_none() => ("registry.put", registry_put(id)),
@@ -192,6 +197,18 @@ fn turn_appended(store: &Store, id: TurnId, wanted: impl Fn(ContextId) -> bool) 
         created_at: json::Time(turn.created_at),
     };
     serde_json::to_string(&event).ok()
+}
+
+fn turn_lost(id: TurnId) -> Option<String> {
+    serde_json::to_string(&json::TurnLost { turn_id: id.into() }).ok()
+}
+
+fn is_creation_lost(store: &Store, id: ContextId) -> bool {
+    store.context(id).is_ok_and(|context| context.creation_lost)
+}
+
+fn context_lost(id: ContextId) -> Option<String> {
+    serde_json::to_string(&json::ContextLost { context_id: id.into() }).ok()
 }
 
 fn context_created(store: &Store, id: ContextId) -> Option<String> {

@@ -27,7 +27,7 @@ use super::query::NoQuery;
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     components(schemas(
-        wire::ErrorReply, wire::TurnAppended, wire::ContextCreated, wire::FsAttached, wire::RegistryPut, wire::FsSymlink, wire::WorldChanged
+        wire::ErrorReply, wire::TurnAppended, wire::ContextCreated, wire::TurnLost, wire::ContextLost, wire::FsAttached, wire::RegistryPut, wire::FsSymlink, wire::WorldChanged
     )),
     tags(
         (name = "contexts", description = "Branch heads"),

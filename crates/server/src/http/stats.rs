@@ -35,6 +35,8 @@ pub(crate) fn read(shared: &Shared) -> json::Stats {
         blobs: stats.blobs,
         blob_raw_bytes: stats.blob_raw_bytes,
         blob_stored_bytes: stats.blob_stored_bytes,
+        lost_turns: stats.lost_turns,
+        lost_contexts: stats.lost_contexts,
         bundles: stats.bundles,
         types: stats.types,
         events: stats.events,

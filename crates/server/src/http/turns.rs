@@ -57,6 +57,7 @@ fn head_turns(
     context: &turnkeep_store::Context,
     limit: usize,
 ) -> Result<Vec<Turn>, ApiError> {
+    context.check_head()?;
     let Some(head) = context.head else { return Ok(Vec::new()) };
     Ok(shared.store.store().up_to(head, limit)?)
 }

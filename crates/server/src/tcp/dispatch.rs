@@ -72,6 +72,7 @@ pub(super) fn settle(ticket: Ticket, result: Result<Response, ApiError>) -> Step
 
 fn head(store: &Store, context: ContextId) -> Result<ContextHead, ApiError> {
     let context = store.context(context)?;
+    context.check_head()?;
     Ok(ContextHead { context: context.id, head: context.head, depth: context.head_depth })
 }
 

@@ -26,6 +26,8 @@ use crate::memory::{LARGE_FROM_BYTES, Room};
 const SUBSCRIPTIONS_MAX: usize = 64;
 /// Events by which a reader that had caught up may fall behind.
 const LAG_EVENTS_MAX: u64 = 16_384;
+/// Lost turns that a subscriber is told of at a time.
+const LOST_RUN_EVENTS_MAX: u64 = 1 << 20;
 /// A chunk is handed over when it would grow beyond this.
 const CHUNK_BYTES: usize = 64 << 10;
 /// Chunks that wait for the connection.
@@ -307,7 +309,10 @@ impl Feed {
     async fn deliver(&mut self, position: u64) -> Result<(), End> {
         let event = self.tcp.store().event(position).map(|event| event.kind);
         let Some(EventKind::TurnAppended(turn)) = event else { return Ok(()) };
-        let turn = self.tcp.store().turn(turn).map_err(|error| broken(position, error.into()))?;
+        let turn = match self.tcp.store().turn(turn) {
+            Ok(turn) => turn,
+            Err(error) => return Err(broken(self.end_of_loss(position), error.into())),
+        };
         if self.context.is_some_and(|context| context != turn.context) {
             return Ok(());
         }
@@ -324,6 +329,17 @@ impl Feed {
             self.write_large(position, turn, payload).await
         };
         written.map_err(|error| broken(position, error))
+    }
+
+    /// The last of the turns from a lost one on that are lost as well: the reader is told of them once.
+    fn end_of_loss(&self, first: u64) -> u64 {
+        let store = self.tcp.store();
+        let is_lost = |position: &u64| match store.event(*position).map(|event| event.kind) {
+            Some(EventKind::TurnAppended(turn)) => store.turn(turn).is_err(),
+            _ => false,
+        };
+        let run = (first..first + LOST_RUN_EVENTS_MAX).take_while(is_lost);
+        run.last().unwrap_or(first)
     }
 
     fn write(&mut self, position: u64, turn: &Turn) -> Result<(), ApiError> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use turnkeep_journal::{MemoryStorage, Storage};
 use turnkeep_sim::{Snapshot, Trial, check};
-use turnkeep_store::salvage::{Report, verify};
+use turnkeep_store::salvage::{Report, Writers, verify};
 use turnkeep_store::{OpenError, ReadError, Store};
 use turnkeep_types::BlobHash;
 
@@ -78,7 +78,7 @@ fn corrupt_blobs(store: &Store, facts: &Snapshot, what: &str) -> Vec<BlobHash> {
 fn check_flip(sample: &Sample, files: &Files, name: &str, at: usize) -> bool {
     let what = format!("bit {} of byte {at} of {name}", at % 8);
     let disk = MemoryStorage::with_files(flip(files, name, at));
-    let report = verify(&(Arc::new(disk.clone()) as Arc<dyn Storage>), |_, _| {}).unwrap();
+    let report = verify(&(Arc::new(disk.clone()) as Arc<dyn Storage>), Writers::None, |_, _| {}).unwrap();
     let verified = !report.is_sound() || report.torn.is_some();
     let store = match sample.trial.open(Arc::new(disk)) {
         Ok(store) => store,
@@ -116,7 +116,7 @@ fn check_named(report: &Report, corrupt: &[BlobHash], what: &str) {
 
 /// Flips a bit of every byte of every segment; the bytes whose flips nobody named must be padding.
 fn check_log(sample: &Sample, files: &Files) {
-    let frames = verify(&(Arc::new(MemoryStorage::with_files(files.clone())) as Arc<dyn Storage>), |_, _| {});
+    let frames = verify(&(Arc::new(MemoryStorage::with_files(files.clone())) as Arc<dyn Storage>), Writers::None, |_, _| {});
     let padding_max = usize::try_from(frames.unwrap().frames).unwrap() * 7;
     let mut unnamed = 0;
     for (name, bytes) in files.iter().filter(|(name, _)| is_log(name)) {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use turnkeep_journal::{Storage, StorageFile, View, blob_crc};
-use turnkeep_types::{ContextId, TurnId, TypeRef};
+use turnkeep_types::{ContextId, Timestamp, TurnId, TypeRef};
 
 use super::columns::{self, BLOCK_ROWS};
 use super::{Delta, Mark};
@@ -24,7 +24,10 @@ use crate::walk;
 use turnkeep_types::varint::{Reader, put, put_bytes};
 
 const MAGIC: &[u8; 8] = b"TKINDEX1";
-const FORMAT: u64 = 1;
+/// Format 2 marks contexts whose creation was lost, and blobs that only a lost frame held.
+pub(super) const FORMAT: u64 = 2;
+/// The oldest format whose header is read. Its tables are not: the log is replayed instead.
+const FORMAT_MIN: u64 = 1;
 const ZSTD_LEVEL: i32 = 1;
 const SECTION_HEADER: usize = 13;
 /// A section of texts ends when it is this long; one bundle more fits easily.
@@ -55,6 +58,7 @@ const KEY_COLUMNS: [bool; 4] = [true, true, true, false];
 /// What a file says about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Header {
+    pub(crate) format: u64,
     pub(crate) store_id: [u8; 16],
     pub(crate) number: u64,
     /// The hash of the frame at `to.position`.
@@ -65,9 +69,14 @@ pub(crate) struct Header {
 }
 
 impl Header {
+    /// Whether the file's tables can be loaded.
+    pub(crate) fn is_current(&self) -> bool {
+        self.format == FORMAT
+    }
+
     fn encode(&self) -> Vec<u8> {
         let mut body = Vec::new();
-        put(&mut body, FORMAT);
+        put(&mut body, self.format);
         put(&mut body, self.number);
         for mark in [&self.from, &self.to] {
             for number in mark_numbers(mark) {
@@ -95,7 +104,8 @@ impl Header {
             return None;
         }
         let mut body = Reader(body);
-        if body.u64()? != FORMAT {
+        let format = body.u64()?;
+        if !(FORMAT_MIN..=FORMAT).contains(&format) {
             return None;
         }
         let number = body.u64()?;
@@ -104,7 +114,7 @@ impl Header {
         let store_id = body.take(16)?.try_into().ok()?;
         let frame_hash = body.take(32)?.try_into().ok()?;
         body.end()?;
-        Some(Self { store_id, number, frame_hash, from, to, last_stamp })
+        Some(Self { format, store_id, number, frame_hash, from, to, last_stamp })
     }
 }
 
@@ -368,7 +378,7 @@ fn restore_section(
             Some(())
         })?,
         kind::CONTEXTS => for_rows(raw, rows, [false; 2], |[created_at, base]| {
-            state.contexts.push([base, created_at, base]);
+            state.push_context(Timestamp(created_at), base);
             Some(())
         })?,
         kind::HEADS => for_rows(raw, rows, [false; 2], |row| restore_head(state, touched, row))?,
@@ -426,10 +436,10 @@ fn restore_turn(state: &State, [parent, context, depth, declared, blob, created_
         blob: blob >> 1,
         has_fs_root: false,
         lost,
-        created_at: turnkeep_types::Timestamp(created_at),
+        created_at: Timestamp(created_at),
         jump: walk::jump_of(state, id, parent),
     };
-    state.turns.push(row.to_words());
+    state.push_turn(row);
     Some(())
 }
 

@@ -18,6 +18,7 @@ use std::time::Duration;
 use turnkeep_journal::{LogReader, Position, Storage};
 use turnkeep_types::{ContextId, TurnId};
 
+use crate::acknowledged::{self, Acknowledged};
 use crate::apply::{Applier, Touched};
 use crate::command::Labels;
 use crate::registry::Registry;
@@ -95,12 +96,14 @@ pub(crate) struct Loaded {
     pub(crate) progress: Progress,
     /// The header of the last file; none if there is no checkpoint.
     pub(crate) last: Option<Header>,
+    /// The header of the last file that is sound, though its format may be too old to be loaded.
+    pub(crate) known: Option<Header>,
 }
 
 impl Loaded {
     pub(crate) fn nothing() -> Self {
         let (state, touched) = (State::new(), Touched::default());
-        Self { state, touched, progress: Progress::start(), last: None }
+        Self { state, touched, progress: Progress::start(), last: None, known: None }
     }
 }
 
@@ -111,7 +114,12 @@ pub(crate) fn load(storage: &dyn Storage) -> Loaded {
 
 fn load_below(storage: &dyn Storage, end: u64) -> Loaded {
     let mut loaded = Loaded::nothing();
-    for file in row(storage).take_while(|file| file.header.number < end) {
+    for file in row(storage) {
+        let follows = loaded.progress.done == file.header.from;
+        loaded.known = Some(file.header.clone());
+        if file.header.number >= end || !file.header.is_current() || !follows {
+            continue;
+        }
         let Some(touched) = file.restore(&loaded.state) else {
             // The tables may hold part of it: begin again without it.
             return load_below(storage, file.header.number);
@@ -138,16 +146,47 @@ fn row(storage: &dyn Storage) -> impl Iterator<Item = file::File> + '_ {
     })
 }
 
-/// How far the index of this store knows the log to be durable, without loading it.
-pub(crate) fn known(storage: &dyn Storage, store_id: Option<[u8; 16]>) -> Mark {
-    let last = row(storage).last().filter(|file| store_id.is_none_or(|id| id == file.header.store_id));
-    last.map_or_else(Mark::default, |file| file.header.to)
+/// How far the log is known to have been durable, and which ids were given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Known {
+    pub(crate) position: u64,
+    pub(crate) turns: u64,
+    pub(crate) contexts: u64,
+}
+
+impl Known {
+    /// What a checkpoint and the file of acknowledged writes say about the store with this id; without an
+    /// id, about whatever store they are of.
+    pub(crate) fn of(
+        checkpoint: Option<&Header>,
+        acknowledged: Option<&Acknowledged>,
+        store_id: Option<[u8; 16]>,
+    ) -> Self {
+        let is_ours = |id: [u8; 16]| store_id.is_none_or(|ours| ours == id);
+        let checkpoint = checkpoint.filter(|header| is_ours(header.store_id)).map(|header| header.to);
+        let checkpoint = checkpoint.unwrap_or_default();
+        let acknowledged = acknowledged.filter(|acked| is_ours(acked.store_id)).copied().unwrap_or_default();
+        Self {
+            position: checkpoint.position.max(acknowledged.durable.0),
+            turns: checkpoint.turns.max(acknowledged.turns),
+            contexts: checkpoint.contexts.max(acknowledged.contexts),
+        }
+    }
+}
+
+/// How far the log of this store is known to have been durable, without loading the index.
+pub(crate) fn known(storage: &dyn Storage, store_id: Option<[u8; 16]>) -> Known {
+    let last = row(storage).last().map(|file| file.header);
+    Known::of(last.as_ref(), acknowledged::read(storage).as_ref(), store_id)
 }
 
 /// Removes what did not count: every file behind those that were loaded.
 pub(crate) fn remove_rest(storage: &dyn Storage, loaded: &Loaded) {
     let kept = loaded.last.as_ref().map_or(0, |header| header.number);
     for name in storage.list(DIR).unwrap_or_default() {
+        if format!("{DIR}/{name}") == acknowledged::NAME {
+            continue;
+        }
         let number = name.strip_suffix(".ckpt").and_then(|stem| stem.parse::<u64>().ok());
         if number.is_none_or(|number| number > kept) {
             // What cannot be removed is judged again at the next start, by the same rules.
@@ -281,6 +320,7 @@ impl Checkpointer {
         let state = &applier.state;
         let position = self.log.last();
         let header = Header {
+            format: file::FORMAT,
             store_id: self.store_id,
             number: self.progress.number,
             frame_hash: self.log.frame_hash(position)?,

@@ -4,25 +4,29 @@
 //! the next sound frame's marks tell how many turns and contexts they held: these ids are kept as lost,
 //! so that every other turn keeps its own. A turn whose place would come out differently after a loss
 //! is put where the log says that it was. Every payload is hashed. The directory is only read.
+//!
+//! What an earlier repair kept as lost is lost still: it is named as missing, though the log is intact.
 
+mod missing;
 mod repair;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use turnkeep_journal::{Damage, Frame, Inspected, Locator, Position, Storage, inspect};
+use turnkeep_journal::{Damage, Frame, Inspected, Inspection, Locator, Position, Storage, inspect};
 use turnkeep_types::{BlobHash, Compression, Timestamp, TurnId};
 
 use crate::apply::Applier;
-use crate::checkpoint::{self, Mark};
+use crate::acknowledged;
+use crate::checkpoint::{self, Known};
 use crate::decide::{Decision, Place, Plan, View, decide};
-use crate::record::{LOST_MAX, Part, Record};
-use crate::recovery::{blob_row, records};
+use crate::record::{Part, Record};
+use crate::recovery::{blob_row, lost_records, records};
 use crate::state::{BlobRow, State};
 use crate::store::OpenError;
 use crate::unfinished;
 
+pub use missing::{Missing, MissingBlob};
 pub use repair::{RepairError, repair};
 
 /// What a walk found.
@@ -48,11 +52,18 @@ pub struct Report {
     pub dropped: Vec<String>,
     /// What a crash left at the end of the log; the next start cuts it.
     pub torn: Option<Damage>,
+    /// Everything that was acked and is gone, whether it was lost now or before an earlier repair.
+    pub missing: Missing,
 }
 
 impl Report {
     /// Whether everything that was ever acked is there.
     pub fn is_sound(&self) -> bool {
+        self.is_intact() && self.missing.is_empty()
+    }
+
+    /// Whether the log is as it was written, though it may tell of an earlier loss.
+    pub fn is_intact(&self) -> bool {
         self.damage.is_empty() && self.bad_blobs.is_empty()
     }
 }
@@ -64,7 +75,7 @@ pub struct FrameDamage {
     pub place: Damage,
     /// The turns that were in the missing frames, as far as the rest of the log tells.
     pub turns: Option<RangeInclusive<u64>>,
-    /// The contexts that were created there.
+    /// The contexts whose creation was recorded there.
     pub contexts: Option<RangeInclusive<u64>>,
 }
 
@@ -81,14 +92,28 @@ pub struct BadBlob {
     pub turns: Vec<TurnId>,
 }
 
-/// Checks a whole log: checksums, chain, every payload's hash, every turn's place. The directory must
-/// be locked by the caller. `progress` hears of segments done and in all.
-pub fn verify(storage: &Arc<dyn Storage>, progress: impl FnMut(u64, u64)) -> Result<Report, OpenError> {
+/// Whether somebody may write to the log while it is walked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writers {
+    /// The caller holds the directory's lock, or nobody can write there.
+    None,
+    /// A server runs. Only what was durable when the walk began is looked at, and `storage` must copy
+    /// what it reads ([`FileStorage::copying`](turnkeep_journal::FileStorage::copying)).
+    Running,
+}
+
+/// Checks a whole log: checksums, chain, every payload's hash, every turn's place. `progress` hears of
+/// segments done and in all.
+pub fn verify(
+    storage: &Arc<dyn Storage>,
+    writers: Writers,
+    progress: impl FnMut(u64, u64),
+) -> Result<Report, OpenError> {
     if unfinished::is_marked(&**storage) {
         return Err(OpenError::Unfinished);
     }
     let mut walk = Walk::new();
-    walk.run(storage, progress, |_, _| Ok::<(), OpenError>(()))?;
+    walk.run(storage, writers, progress, |_, _| Ok::<(), OpenError>(()))?;
     Ok(walk.finish())
 }
 
@@ -105,14 +130,7 @@ pub(crate) struct Salvaged<'a> {
 impl Salvaged<'_> {
     /// The ids of what is gone, kept.
     fn lost(turns: u64, contexts: u64) -> Self {
-        let mut records = Vec::new();
-        let (mut turns, mut contexts) = (turns, contexts);
-        while turns + contexts > 0 {
-            let record = Record::Lost { turns: turns.min(LOST_MAX), contexts: contexts.min(LOST_MAX) };
-            (turns, contexts) = (turns.saturating_sub(LOST_MAX), contexts.saturating_sub(LOST_MAX));
-            records.push(record);
-        }
-        Self { frame: None, sound: Vec::new(), records }
+        Self { frame: None, sound: Vec::new(), records: lost_records(turns, contexts) }
     }
 }
 
@@ -127,7 +145,7 @@ struct Held {
 impl Held {
     /// Whether this, as the last frame, is what a crash left of a write: not known to be durable, and
     /// not all of its payloads there.
-    fn is_half_written(&self, known: &Mark) -> bool {
+    fn is_half_written(&self, known: &Known) -> bool {
         self.frame.position.0 > known.position && !self.frame.blobs_are_sound()
     }
 
@@ -151,8 +169,6 @@ pub(crate) struct Walk {
     open_damage: Vec<Damage>,
     last: Position,
     stamp: Timestamp,
-    /// Filesystem roots that are gone, with the turns that had them.
-    lost_roots: Vec<(BlobHash, TurnId)>,
 }
 
 impl Walk {
@@ -163,7 +179,6 @@ impl Walk {
             open_damage: Vec::new(),
             last: Position(0),
             stamp: Timestamp(0),
-            lost_roots: Vec::new(),
         }
     }
 
@@ -175,11 +190,11 @@ impl Walk {
     pub(crate) fn run<E: From<OpenError>>(
         &mut self,
         storage: &Arc<dyn Storage>,
+        writers: Writers,
         mut progress: impl FnMut(u64, u64),
         mut each: impl FnMut(&Self, Salvaged<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let mut inspection = inspect(storage.clone()).map_err(OpenError::from)?;
-        let known = checkpoint::known(&**storage, inspection.store_id());
+        let Start { mut inspection, known } = Start::new(storage, writers).map_err(OpenError::from)?;
         // One frame is held back: whether the last one counts is known only when nothing follows it.
         let mut held = None;
         while let Some(inspected) = inspection.next() {
@@ -197,7 +212,12 @@ impl Walk {
         let torn = held.take_if(|last| last.is_half_written(&known));
         self.report.torn = torn.map(Held::into_torn);
         self.pass(held, &mut each)?;
-        match self.close_end(&known) {
+        let lost = self.close_end(&known);
+        if writers == Writers::Running {
+            // Not a crash but the server left it there: a frame that it is writing.
+            self.report.torn = None;
+        }
+        match lost {
             Some(lost) => each(self, lost),
             None => Ok(()),
         }
@@ -236,7 +256,7 @@ impl Walk {
     }
 
     /// What is missing at the end: a torn tail, or what the index knows to have been durable.
-    fn close_end<'a>(&mut self, known: &Mark) -> Option<Salvaged<'a>> {
+    fn close_end<'a>(&mut self, known: &Known) -> Option<Salvaged<'a>> {
         let last = self.last;
         let mut damage = std::mem::take(&mut self.open_damage);
         let torn = damage.pop_if(|place| place.at_end && known.position < place.first.0);
@@ -244,7 +264,8 @@ impl Walk {
         if known.position > last.0 && damage.is_empty() {
             damage.push(missing(last, known.position));
         }
-        if damage.is_empty() { None } else { self.close_damage(damage, [known.turns, known.contexts]) }
+        // Ids that were acked and never became durable are lost without damage.
+        self.close_damage(damage, [known.turns, known.contexts])
     }
 
     fn take<'a>(&mut self, frame: &'a Frame, file: &str) -> Result<Salvaged<'a>, OpenError> {
@@ -262,20 +283,30 @@ impl Walk {
             row => BlobRow { locator: Locator::NOWHERE, ..row },
         });
         self.applier.begin_frame(self.stamp, rows);
-        let mut adjusted = Vec::new();
+        let mut kept = Vec::new();
         for record in records(frame) {
-            let mut record = record?;
-            if !self.fits(&record) {
-                self.note_misfit(frame, file);
-                self.adjust(&mut record);
+            let record = record?;
+            self.report.commands += 1;
+            if self.fits(&record) {
+                self.keep(frame, record, &mut kept);
+                continue;
             }
-            if let Err(refusal) = self.applier.apply(self.stamp, &record) {
+            self.note_misfit(frame, file);
+            for record in self.adjust(record) {
+                self.keep(frame, record, &mut kept);
+            }
+        }
+        Ok(Salvaged { frame: Some(frame), sound, records: kept })
+    }
+
+    /// Applies a record; one that makes no sense any more is left out.
+    fn keep(&mut self, frame: &Frame, record: Record, kept: &mut Vec<Record>) {
+        match self.applier.apply(self.stamp, &record) {
+            Ok(_) => kept.push(record),
+            Err(refusal) => {
                 self.report.dropped.push(format!("a command of frame {}: {refusal}", frame.position.0));
             }
-            self.report.commands += 1;
-            adjusted.push(record);
         }
-        Ok(Salvaged { frame: Some(frame), sound, records: adjusted })
     }
 
     /// Whether a command comes out as the log says that it did when it was live.
@@ -293,7 +324,7 @@ impl Walk {
 
     /// A misfit is what a loss leaves behind; without a loss, it is damage of its own.
     fn note_misfit(&mut self, frame: &Frame, file: &str) {
-        if self.report.is_sound() {
+        if self.report.is_intact() {
             let what = "a command does not follow from the log before it".to_owned();
             let (first, resumes_at) = (frame.position, frame.position);
             let file = file.to_owned();
@@ -302,32 +333,33 @@ impl Walk {
         }
     }
 
-    /// Puts turns where the log says that they were, and drops roots that are gone.
-    fn adjust(&mut self, record: &mut Record) {
+    /// Puts turns where the log says that they were, and keeps the names of roots that are gone.
+    fn adjust(&self, record: Record) -> Vec<Record> {
         match record {
-            Record::Append { parts, strict, .. } => {
-                *strict = false;
-                let mut id = self.state().turns.len();
-                for part in parts.iter_mut() {
-                    part.placed = true;
-                    for turn in &mut part.turns {
-                        id += 1;
-                        self.drop_lost_root(&mut turn.fs_root, TurnId::new(id));
-                    }
-                }
+            Record::Append { mut parts, key, .. } => {
+                let lost_roots = self.take_lost_roots(&mut parts);
+                parts.iter_mut().for_each(|part| part.placed = true);
+                let append = Record::Append { parts, key, strict: false };
+                std::iter::once(append).chain(lost_roots).collect()
             }
-            Record::AttachFs { turn, root } => self.drop_lost_root(&mut Some(*root), Some(*turn)),
-            _ => {}
+            Record::AttachFs { turn, root } if !self.state().has_blob(&root) => {
+                vec![Record::LostRoot { turn, root, attached: true }]
+            }
+            other => vec![other],
         }
     }
 
-    fn drop_lost_root(&mut self, root: &mut Option<BlobHash>, turn: Option<TurnId>) {
-        if let (Some(lost), Some(turn)) = (*root, turn)
-            && !self.state().has_blob(&lost)
-        {
-            self.lost_roots.push((lost, turn));
-            *root = None;
+    /// Takes roots that are gone out of an append; the records that name them instead.
+    fn take_lost_roots(&self, parts: &mut [Part]) -> Vec<Record> {
+        let turns = parts.iter_mut().flat_map(|part| &mut part.turns);
+        let ids = (self.state().turns.len() + 1..).filter_map(TurnId::new);
+        let mut lost = Vec::new();
+        for (turn, id) in turns.zip(ids) {
+            if let Some(root) = turn.fs_root.take_if(|root| !self.state().has_blob(root)) {
+                lost.push(Record::LostRoot { turn: id, root, attached: false });
+            }
         }
+        lost
     }
 
     /// Completes the report.
@@ -335,9 +367,37 @@ impl Walk {
         let state = self.applier.state.clone();
         self.report.turns = state.turns.len();
         self.report.contexts = state.contexts.len();
-        self.report.blobs = state.blobs.len() - self.report.bad_blobs.len() as u64;
-        name_turns(&state, &self.lost_roots, &mut self.report.bad_blobs);
+        self.report.blobs = state.blobs.len() - state.lost_blob_rows();
+        self.report.missing = Missing::of(&state);
+        for blob in &mut self.report.bad_blobs {
+            blob.turns = self.report.missing.users_of(&blob.hash);
+        }
         self.report
+    }
+}
+
+/// Where a walk begins.
+struct Start {
+    inspection: Inspection,
+    known: Known,
+}
+
+impl Start {
+    fn new(storage: &Arc<dyn Storage>, writers: Writers) -> std::io::Result<Self> {
+        if writers == Writers::None {
+            let inspection = inspect(storage.clone())?;
+            let known = checkpoint::known(&**storage, inspection.store_id());
+            return Ok(Self { inspection, known });
+        }
+        // Read before the segments are: then all that it says is in them.
+        let acknowledged = acknowledged::read(&**storage);
+        let inspection = inspect(storage.clone())?;
+        let Some(acknowledged) = acknowledged else {
+            return Ok(Self { inspection, known: Known::default() });
+        };
+        // Ids that were given since are no loss, so only the position counts here.
+        let known = Known { position: acknowledged.durable.0, ..Known::default() };
+        Ok(Self { inspection: inspection.up_to(acknowledged.durable), known })
     }
 }
 
@@ -349,7 +409,7 @@ fn missing(last: Position, known: u64) -> Damage {
         bytes: 0,
         first: Position(last.0 + 1),
         resumes_at: Position(0),
-        what: format!("the log ends at frame {}, but frame {known} was durable", last.0),
+        what: format!("the log went back: it ends at frame {}, but frame {known} was acknowledged", last.0),
         at_end: true,
     }
 }
@@ -364,25 +424,5 @@ fn is_sound(frame: &Frame, at: usize) -> bool {
             let raw = zstd::bulk::decompress(&bytes, blob.raw_len as usize);
             raw.is_ok_and(|raw| BlobHash::of(&raw) == blob.hash)
         }
-    }
-}
-
-/// Finds the turns that damaged payloads touch.
-fn name_turns(state: &State, lost_roots: &[(BlobHash, TurnId)], bad: &mut [BadBlob]) {
-    if bad.is_empty() {
-        return;
-    }
-    let mut touched: BTreeMap<BlobHash, BTreeSet<TurnId>> = BTreeMap::new();
-    for turn in (1..=state.turns.len()).filter_map(TurnId::new) {
-        let row = state.turn(turn).filter(|row| !row.lost);
-        if let Some(blob) = row.and_then(|row| state.blob(row.blob)) {
-            touched.entry(blob.hash).or_default().insert(turn);
-        }
-    }
-    for &(root, turn) in lost_roots {
-        touched.entry(root).or_default().insert(turn);
-    }
-    for blob in bad {
-        blob.turns = touched.get(&blob.hash).into_iter().flatten().copied().collect();
     }
 }

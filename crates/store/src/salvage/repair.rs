@@ -8,7 +8,7 @@ use turnkeep_journal::{
 };
 use turnkeep_types::{BlobHash, Timestamp};
 
-use super::{Report, Salvaged, Walk};
+use super::{Report, Salvaged, Walk, Writers};
 use crate::record::{BlobName, Record};
 use crate::store::OpenError;
 use crate::unfinished;
@@ -30,8 +30,8 @@ pub enum RepairError {
     Io(#[from] std::io::Error),
 }
 
-/// Copies what is sound into a new, empty directory. Both must be locked by the caller; the old one is
-/// only read. Turns keep their ids; those that were lost are told apart when they are read.
+/// Copies what is sound into a new, empty directory, which must be locked by the caller. Nobody may write
+/// to the old one, which is only read. Turns keep their ids; those that were lost are told apart when they are read.
 pub fn repair(
     from: &Arc<dyn Storage>,
     to: &Arc<dyn Storage>,
@@ -56,7 +56,7 @@ pub fn repair(
     let (log, _) = FileLog::open(to.clone(), options).map_err(OpenError::from)?;
     let mut copy = Copy { log, batch: Batch::new(), stamp: Stamp::default(), in_frame: HashMap::new() };
     let mut walk = Walk::new();
-    walk.run(from, progress, |walk, salvaged| copy.append(walk, salvaged))?;
+    walk.run(from, Writers::None, progress, |walk, salvaged| copy.append(walk, salvaged))?;
     copy.log.sync()?;
     unfinished::clear(&**to)?;
     Ok(walk.finish())
@@ -79,8 +79,8 @@ impl Copy {
         for mut record in salvaged.records {
             self.rename_blobs(&mut record);
             body.clear();
-            let kind = record.encode(&mut body);
-            self.batch.push_command(kind, record.version(), &body);
+            let tag = record.encode(&mut body);
+            self.batch.push_command(tag.kind, tag.version, &body);
         }
         if !self.batch.is_empty() {
             self.log.append(&self.batch)?;

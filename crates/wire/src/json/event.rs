@@ -42,6 +42,20 @@ pub struct ContextCreated {
     pub created_at: Time,
 }
 
+/// `turn.lost`: a turn that was lost to damage. Its context is not known, so every feed has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct TurnLost {
+    /// The turn.
+    pub turn_id: Id,
+}
+
+/// `context.lost`: a context whose creation was lost to damage, and with it its labels and base turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ContextLost {
+    /// The context.
+    pub context_id: Id,
+}
+
 /// `fs.attached`: a turn got its filesystem root.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct FsAttached {

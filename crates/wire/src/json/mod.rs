@@ -21,7 +21,7 @@ mod turn;
 pub use blob::BlobPut;
 pub use context::{Context, ContextPage, CreateContext, ForkContext, PatchContext};
 pub use error::ErrorReply;
-pub use event::{ContextCreated, FsAttached, RegistryPut, TurnAppended, WorldChanged};
+pub use event::{ContextCreated, ContextLost, FsAttached, RegistryPut, TurnAppended, TurnLost, WorldChanged};
 pub use fs::{FsEntry, FsFile, FsKind, FsListing, FsNode, FsSymlink};
 pub use id::Id;
 pub use registry::{TypeList, TypeSummary, TypeVersion};

@@ -22,6 +22,10 @@ pub struct Stats {
     pub blob_raw_bytes: u64,
     /// The same as kept.
     pub blob_stored_bytes: u64,
+    /// Of the turns, those that were lost to damage.
+    pub lost_turns: u64,
+    /// Of the contexts, those whose creation was lost to damage.
+    pub lost_contexts: u64,
     /// Bundles ever published.
     pub bundles: u64,
     /// Types known.

@@ -59,6 +59,11 @@ pub(super) fn lock(dir: &DataDir, server_runs: bool) -> Finding {
     }
     match DataDirLock::acquire(dir.path()) {
         Ok(_lock) => Finding::ok(CHECK, "free"),
+        Err(error @ LockError::ReadOnly { .. }) => Finding::warn(
+            CHECK,
+            error.to_string(),
+            "it can be read: verify, repair, export, log and stats work; a server cannot start there",
+        ),
         Err(error @ LockError::Io { .. }) => Finding::fail(CHECK, error.to_string(), DENIED_HINT),
         Err(_) if server_runs => Finding::ok(CHECK, "held by the running server"),
         Err(error) => {

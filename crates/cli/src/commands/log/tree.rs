@@ -9,16 +9,16 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use anyhow::Result;
 use serde_json::Value;
-use turnkeep_client::Client;
+use turnkeep_client::{Client, Error, ErrorCode};
 use turnkeep_client::message::{GetRange, ReadOptions};
 use turnkeep_types::{ContextId, TurnId};
 
 use super::super::App;
 use super::super::ctx::{self, Worlds};
 use super::super::show::fetch_turn;
-use super::{Args, PAGE_TURNS, Page, Printer, View, page};
+use super::{Args, PAGE_TURNS, Page, Printer, View, earlier_turn, page};
 use crate::failure::Unsound;
-use crate::http::{Http, Refused};
+use crate::http::{Gap, Http, Refused};
 use crate::render::graph::Graph;
 use crate::render::turn::{ShownTurn, text_of};
 use crate::session::Session;
@@ -38,10 +38,11 @@ pub(super) async fn show(session: &mut Session, args: &Args, app: &mut App) -> R
         left -= 1;
         let turn = match next {
             Next::Turn(turn) => turn,
-            Next::Lost(id) => {
+            Next::Lost(gap) => {
                 is_whole = false;
-                let margin = graph.turn(id, None);
-                printer.lost(id, Some(&margin), &mut app.out)?;
+                let margin = graph.turn(gap.turn, gap.earlier);
+                let earlier = earlier_turn(&mut session.http, &gap).await?;
+                printer.lost(&gap, earlier.as_ref(), Some(&margin), &mut app.out)?;
                 continue;
             }
         };
@@ -79,7 +80,11 @@ async fn related_heads(http: &mut Http, client: &Client, context: ContextId) -> 
 /// history breaks off.
 async fn root_of(client: &Client, context: ContextId) -> Result<Option<TurnId>> {
     let get = GetRange { context, start_depth: 0, limit: 1, options: ReadOptions::default() };
-    Ok(client.range(get).await?.first().map(|item| item.turn))
+    match client.range(get).await {
+        Ok(items) => Ok(items.first().map(|item| item.turn)),
+        Err(Error::Server(refused)) if refused.code == Some(ErrorCode::Corrupt) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn id_of(value: &Value, name: &str) -> Option<TurnId> {
@@ -89,8 +94,8 @@ fn id_of(value: &Value, name: &str) -> Option<TurnId> {
 /// What comes next in the drawing.
 enum Next {
     Turn(Value),
-    /// This one and what came before it is gone.
-    Lost(TurnId),
+    /// This one is gone.
+    Lost(Gap),
 }
 
 /// The turns below some heads, newest first, each once.
@@ -98,21 +103,25 @@ struct Turns {
     /// Turns to show, with a context through which they can be reached.
     waiting: BTreeMap<TurnId, ContextId>,
     fetched: HashMap<TurnId, Value>,
+    /// Lost turns that were met, with what is known about them.
+    gaps: HashMap<TurnId, Gap>,
     view: View,
 }
 
 impl Turns {
     fn new(heads: &Heads, view: View) -> Self {
         let waiting = heads.iter().filter_map(|(turn, contexts)| Some((*turn, *contexts.first()?)));
-        Self { waiting: waiting.collect(), fetched: HashMap::new(), view }
+        Self { waiting: waiting.collect(), fetched: HashMap::new(), gaps: HashMap::new(), view }
     }
 
     async fn next(&mut self, http: &mut Http) -> Result<Option<Next>> {
         let Some((id, context)) = self.waiting.pop_last() else { return Ok(None) };
         if !self.fetched.contains_key(&id)
-            && let Some(lost) = self.fetch(http, id, context).await?
+            && let Some(gap) = self.fetch(http, id, context).await?
         {
-            return Ok(Some(Next::Lost(lost)));
+            let gap = self.gaps.get(&id).copied().unwrap_or(gap);
+            self.waiting.extend(gap.earlier.map(|earlier| (earlier, context)));
+            return Ok(Some(Next::Lost(gap)));
         }
         let Some(turn) = self.fetched.remove(&id) else { return Ok(None) };
         if let Some(parent) = id_of(&turn, "parent_turn_id") {
@@ -125,7 +134,7 @@ impl Turns {
     }
 
     /// A head and what is before it, or that it is lost. The head may have moved since it was listed.
-    async fn fetch(&mut self, http: &mut Http, id: TurnId, context: ContextId) -> Result<Option<TurnId>> {
+    async fn fetch(&mut self, http: &mut Http, id: TurnId, context: ContextId) -> Result<Option<Gap>> {
         let newest = page(http, self.view, &context.to_string(), None, PAGE_TURNS).await;
         self.keep_page(newest)?;
         if self.fetched.contains_key(&id) {
@@ -146,9 +155,15 @@ impl Turns {
     /// Keeps a page; where one would begin with a lost turn, that is found when its turn comes.
     fn keep_page(&mut self, page: Result<Page>) -> Result<()> {
         match page {
-            Err(error) if Refused::lost_turn(&error).is_some() => Ok(()),
-            page => page.map(|page| self.keep(page.turns)),
+            Ok(page) => self.keep(page.turns),
+            Err(error) => {
+                let gap = Refused::lost_turn(&error).ok_or(error)?;
+                let known = self.gaps.entry(gap.turn).or_insert(gap);
+                known.earlier = known.earlier.or(gap.earlier);
+                known.depth = known.depth.or(gap.depth);
+            }
         }
+        Ok(())
     }
 
     fn keep(&mut self, turns: Vec<Value>) {

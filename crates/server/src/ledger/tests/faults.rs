@@ -91,7 +91,7 @@ async fn a_full_disk_is_told_as_such_and_the_next_try_works() {
     at_every_operation(&[DiskFault::NoSpace], async |_, at, disk| {
         let Some(house) = try_open(disk) else { return };
         if let Err(error) = story(&house).await {
-            assert!(matches!(error, LedgerError::Refusal(Refusal::NoSpace)), "at {at}: {error}");
+            assert!(matches!(error, LedgerError::Refusal(Refusal::NoSpace { .. })), "at {at}: {error}");
         }
         story(&house).await.unwrap_or_else(|error| panic!("at {at}: {error}"));
         assert_eq!(all(&house.worlds.get("w").unwrap()), TOLD, "at {at}");

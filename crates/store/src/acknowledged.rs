@@ -1,0 +1,152 @@
+//! How far writes were acknowledged: the highest position and the highest ids, beside the index.
+//!
+//! The log alone cannot tell that its end is gone: a log whose last segment was deleted is a shorter
+//! log. Checkpoints tell it, but they are rare. This file is written after every group, in place and
+//! before the group is answered, so a log that went back behind an answer is found out at the next
+//! start. It is not synced: after a power failure it may be some seconds old, but it never names
+//! more than was answered.
+//!
+//! ```text
+//! two slots of 512 bytes, written in turn; each begins with
+//! offset  size  what
+//!      0     8  magic "TKACKED1"
+//!      8     4  CRC32C of bytes 16..72
+//!     12     4  zero
+//!     16    16  store id
+//!     32     8  serial number of the write: the greater one counts
+//!     40     8  the last position known to be durable
+//!     48     8  the last position that was acknowledged
+//!     56     8  how many turns there were then
+//!     64     8  how many contexts there were then
+//! ```
+//! A slot counts if its checksum holds. A write that a crash cut short spoils one slot; the other one
+//! holds what the write before it said.
+
+use std::sync::Arc;
+
+use turnkeep_journal::{Position, Storage, StorageFile, blob_crc};
+
+use crate::state::State;
+
+/// Where it is, relative to the data directory.
+pub(crate) const NAME: &str = "index/acknowledged";
+
+const MAGIC: &[u8; 8] = b"TKACKED1";
+const SLOT_BYTES: u64 = 512;
+const SLOTS: u64 = 2;
+const RECORD_BYTES: usize = 72;
+/// Where the part of a record begins that its checksum covers.
+const COVERED_FROM: usize = 16;
+
+/// What was acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Acknowledged {
+    pub(crate) store_id: [u8; 16],
+    /// The last position known to be durable. It is less than `position` only under `--durability os`.
+    pub(crate) durable: Position,
+    pub(crate) position: Position,
+    pub(crate) turns: u64,
+    pub(crate) contexts: u64,
+}
+
+impl Acknowledged {
+    /// What a state amounts to at the end of its log.
+    pub(crate) fn now(store_id: [u8; 16], state: &State, position: Position, durable: Position) -> Self {
+        Self { store_id, durable, position, turns: state.turns.len(), contexts: state.contexts.len() }
+    }
+
+    fn encode(&self, serial: u64) -> [u8; RECORD_BYTES] {
+        let mut out = [0; RECORD_BYTES];
+        out[..8].copy_from_slice(MAGIC);
+        out[16..32].copy_from_slice(&self.store_id);
+        let numbers = [serial, self.durable.0, self.position.0, self.turns, self.contexts];
+        for (at, number) in numbers.into_iter().enumerate() {
+            out[32 + at * 8..][..8].copy_from_slice(&number.to_le_bytes());
+        }
+        let crc = blob_crc(&out[COVERED_FROM..]);
+        out[8..12].copy_from_slice(&crc.to_le_bytes());
+        out
+    }
+
+    /// Reads a slot: the serial number of its write, and what it says.
+    fn decode(slot: &[u8]) -> Option<(u64, Self)> {
+        let record = slot.first_chunk::<RECORD_BYTES>()?;
+        let number = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| record[at + i]));
+        let read = Self {
+            store_id: std::array::from_fn(|i| record[16 + i]),
+            durable: Position(number(40)),
+            position: Position(number(48)),
+            turns: number(56),
+            contexts: number(64),
+        };
+        let serial = number(32);
+        (read.encode(serial) == *record).then_some((serial, read))
+    }
+}
+
+/// What the file says; none if it is not there or no slot is sound.
+pub(crate) fn read(storage: &dyn Storage) -> Option<Acknowledged> {
+    Some(read_newest(&*storage.open(NAME).ok()?)?.1)
+}
+
+fn read_newest(file: &dyn StorageFile) -> Option<(u64, Acknowledged)> {
+    let slot = |number| file.read(number * SLOT_BYTES..(number + 1) * SLOT_BYTES).ok();
+    let slots = (0..SLOTS).filter_map(|number| Acknowledged::decode(&slot(number)?));
+    slots.max_by_key(|(serial, _)| *serial)
+}
+
+/// Keeps the file up to date. Never fails: a file that cannot be written is only older.
+pub(crate) struct Keeper {
+    file: Option<Arc<dyn StorageFile>>,
+    serial: u64,
+}
+
+impl Keeper {
+    /// Opens the file, or makes it, and writes down where the log stands now.
+    pub(crate) fn start(storage: &dyn Storage, now: &Acknowledged) -> Self {
+        let whole = |file: &Arc<dyn StorageFile>| file.len() == SLOTS * SLOT_BYTES;
+        let file = storage.open(NAME).ok().filter(whole);
+        let file = file.or_else(|| storage.create(NAME, SLOTS * SLOT_BYTES).ok());
+        let serial = file.as_deref().and_then(read_newest).map_or(0, |(serial, _)| serial);
+        let mut keeper = Self { file, serial };
+        keeper.note(now);
+        keeper
+    }
+
+    /// Writes down what is about to be acknowledged.
+    pub(crate) fn note(&mut self, now: &Acknowledged) {
+        let Some(file) = &self.file else { return };
+        self.serial += 1;
+        let offset = self.serial % SLOTS * SLOT_BYTES;
+        // The slot that was not written now still holds; what it says is less, but true.
+        drop(file.write_at(offset, &now.encode(self.serial)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use turnkeep_journal::MemoryStorage;
+
+    fn at(position: u64) -> Acknowledged {
+        let position = Position(position);
+        Acknowledged { store_id: [7; 16], durable: position, position, turns: 5, contexts: 2 }
+    }
+
+    #[test]
+    fn the_newest_sound_slot_counts() {
+        let disk = MemoryStorage::new();
+        assert_eq!(read(&disk), None);
+        let mut keeper = Keeper::start(&disk, &at(1));
+        keeper.note(&at(2));
+        assert_eq!(read(&disk), Some(at(2)));
+        let mut keeper = Keeper::start(&disk, &at(3));
+        keeper.note(&at(4));
+        for bit in 0..RECORD_BYTES * 8 {
+            let mut files = disk.files();
+            let slot = usize::try_from(keeper.serial % SLOTS * SLOT_BYTES).unwrap();
+            files.get_mut(NAME).unwrap()[slot + bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(read(&MemoryStorage::with_files(files)), Some(at(3)), "bit {bit}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What is missing: everything that was acknowledged and cannot be read any more, by name.
+//!
+//! It is read off the state at the end of a walk, so it names a loss of today and one that an earlier
+//! repair kept in the log alike.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use turnkeep_journal::Locator;
+use turnkeep_types::{BlobHash, TurnId};
+
+use crate::state::{CREATION_LOST, State, TurnRow};
+
+/// See the module.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Missing {
+    /// Turns of which only the id is left.
+    pub turns: Vec<RangeInclusive<u64>>,
+    /// Contexts whose creation record is gone, and with it their labels and their base turn. Their later
+    /// turns may all be there.
+    pub creations: Vec<RangeInclusive<u64>>,
+    /// Payloads of which only the name is left.
+    pub payloads: Vec<MissingBlob>,
+    /// Filesystem roots of which only the name is left.
+    pub roots: Vec<MissingBlob>,
+    /// Other blobs that were put and are gone.
+    pub blobs: Vec<BlobHash>,
+}
+
+/// A blob that is gone, and the turns that use it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingBlob {
+    /// Its name.
+    pub hash: BlobHash,
+    /// The turns.
+    pub turns: Vec<TurnId>,
+}
+
+impl Missing {
+    /// Whether nothing is missing.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    pub(super) fn of(state: &State) -> Self {
+        let lost_turn = |number| state.turns.get(number).is_some_and(|row| TurnRow::from_words(row).lost);
+        let lost_creation = |number| state.contexts.word(number, 2) == Some(CREATION_LOST);
+        let payloads = lost_payloads(state);
+        let roots = lost_roots(state);
+        let is_used = |hash: &BlobHash| payloads.contains_key(hash) || roots.contains_key(hash);
+        let mut blobs: Vec<BlobHash> =
+            state.lost_blobs().into_iter().filter(|hash| !is_used(hash)).collect();
+        blobs.sort_unstable();
+        Self {
+            turns: id_ranges(state.turns.len(), lost_turn),
+            creations: id_ranges(state.contexts.len(), lost_creation),
+            payloads: named(payloads),
+            roots: named(roots),
+            blobs,
+        }
+    }
+
+    /// The turns that use a missing blob.
+    pub(super) fn users_of(&self, hash: &BlobHash) -> Vec<TurnId> {
+        let users = self.payloads.iter().chain(&self.roots).filter(|blob| blob.hash == *hash);
+        let mut turns: Vec<TurnId> = users.flat_map(|blob| blob.turns.iter().copied()).collect();
+        turns.sort_unstable();
+        turns.dedup();
+        turns
+    }
+}
+
+/// The ids, from 1, of the rows that are lost, as ranges.
+fn id_ranges(rows: u64, is_lost: impl Fn(u64) -> bool) -> Vec<RangeInclusive<u64>> {
+    let mut ranges: Vec<RangeInclusive<u64>> = Vec::new();
+    for id in (0..rows).filter(|&row| is_lost(row)).map(|row| row + 1) {
+        match ranges.last_mut() {
+            Some(range) if *range.end() + 1 == id => *range = *range.start()..=id,
+            _ => ranges.push(id..=id),
+        }
+    }
+    ranges
+}
+
+type Users = BTreeMap<BlobHash, Vec<TurnId>>;
+
+fn lost_payloads(state: &State) -> Users {
+    let mut users = Users::new();
+    if state.lost_blobs().is_empty() {
+        return users;
+    }
+    for turn in (1..=state.turns.len()).filter_map(TurnId::new) {
+        let row = state.turn(turn).filter(|row| !row.lost);
+        if let Some(hash) = row.and_then(|row| lost_hash(state, row.blob)) {
+            users.entry(hash).or_default().push(turn);
+        }
+    }
+    users
+}
+
+fn lost_roots(state: &State) -> Users {
+    let mut users = Users::new();
+    for row in 0..state.fs_roots.len() {
+        let Some([turn, blob]) = state.fs_roots.get(row) else { continue };
+        if let (Some(turn), Some(hash)) = (TurnId::new(turn), lost_hash(state, blob)) {
+            users.entry(hash).or_default().push(turn);
+        }
+    }
+    users
+}
+
+/// The name of a blob whose bytes are gone.
+fn lost_hash(state: &State, row: u64) -> Option<BlobHash> {
+    state.blob(row).filter(|blob| blob.locator == Locator::NOWHERE).map(|blob| blob.hash)
+}
+
+fn named(users: Users) -> Vec<MissingBlob> {
+    users.into_iter().map(|(hash, turns)| MissingBlob { hash, turns }).collect()
+}
