@@ -37,3 +37,4 @@ pub use event::{Event, EventKind};
 pub use read::{Context, Payload, ReadError, Turn};
 pub use registry::Registry;
 pub use store::{Durability, OpenError, Options, Stats, Store, SubmitError};
+pub use turnkeep_journal::{LargeBuffer, MAPPED_FROM_BYTES};

@@ -4,10 +4,10 @@
 
 mod auth;
 mod malformed;
+mod memory;
 mod order;
 mod pages;
 mod races;
-mod room;
 mod shutdown;
 mod subscribe;
 mod support;
