@@ -8,6 +8,7 @@
 mod broker;
 mod desktop;
 mod file;
+mod memory;
 mod setting;
 
 use std::net::SocketAddr;
@@ -69,6 +70,10 @@ pub(crate) struct ServeFlags {
     /// When an append is acknowledged: after fsync, or after it was handed to the OS [default: fsync]
     #[arg(long, value_name = "fsync|os", value_parser = durability_parser(), hide_possible_values = true)]
     pub(crate) durability: Option<Durability>,
+    /// Memory that large requests and answers may hold together, such as 512MiB
+    /// [default: a quarter of the machine's or container's memory]
+    #[arg(long, value_name = "SIZE", value_parser = memory::parse_budget)]
+    pub(crate) memory_budget: Option<usize>,
     /// Refuse turns whose type is not in the registry
     #[arg(long)]
     pub(crate) strict_types: bool,
@@ -107,6 +112,7 @@ pub(crate) struct Config {
     pub(crate) listen: Setting<SocketAddr>,
     pub(crate) http: Setting<SocketAddr>,
     pub(crate) durability: Setting<Durability>,
+    pub(crate) memory_budget: Setting<usize>,
     pub(crate) strict_types: Setting<bool>,
     pub(crate) no_auth: Setting<bool>,
     pub(crate) tls_cert: Setting<Option<PathBuf>>,
@@ -159,6 +165,9 @@ impl Config {
             durability: from
                 .with("durability", serve.durability, raw.durability, setting::parse_durability)?
                 .or(Durability::Fsync),
+            memory_budget: from
+                .with("memory-budget", serve.memory_budget, raw.memory_budget, memory::parse_budget)?
+                .or_else(|| Ok(memory::default_budget_bytes()))?,
             strict_types: from.switch("strict-types", serve.strict_types, raw.strict_types)?,
             no_auth: from.switch("no-auth", serve.no_auth, raw.no_auth)?,
             tls_cert: from.path("tls-cert", serve.tls_cert.clone(), raw.tls_cert)?.optional(),
@@ -206,6 +215,7 @@ impl Config {
             row("listen", &self.listen),
             row("http", &self.http),
             row("durability", &self.durability.as_ref().map(|kind| setting::durability_text(*kind))),
+            row("memory_budget", &self.memory_budget),
             row("strict_types", &self.strict_types),
             row("no_auth", &self.no_auth),
             row("tls_cert", &self.tls_cert),

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use turnkeep_journal::{DataDirLock, LockError};
 
 use crate::failure::Failure;
+use crate::token_file;
 
 /// What to do when this user may not.
 pub(crate) const DENIED_HINT: &str =
@@ -110,12 +111,7 @@ impl DataDir {
 
     /// The token, if there is one.
     pub(crate) fn token(&self) -> Result<Option<String>> {
-        let path = self.path.join("token");
-        match fs::read_to_string(&path) {
-            Ok(text) => Ok(Some(text.trim().to_owned()).filter(|token| !token.is_empty())),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
-        }
+        token_file::read(&self.path.join("token"))
     }
 
     /// The token, made now if there is none.

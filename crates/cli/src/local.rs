@@ -151,6 +151,7 @@ fn server_config(config: &Config) -> ServerConfig {
         allow_hosts: config.allow_host.value.clone(),
         allow_origins: config.allow_origin.value.clone(),
         tls: files.map(|(cert, key)| TlsFiles { cert, key }),
+        memory_budget_bytes: config.memory_budget.value,
         strict_types: config.strict_types.value,
         limits: config.limits.clone(),
         data_dir: config.data.value.display().to_string(),

@@ -20,6 +20,7 @@ mod progress;
 mod render;
 mod runtime;
 mod session;
+mod token_file;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,23 +1,20 @@
 //! Makes a connection: TCP, TLS when configured, HELLO. All of it within one time-out.
 
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use tokio_rustls::rustls::pki_types::ServerName;
 use turnkeep_wire::message::{Hello, ItemForm};
 use turnkeep_wire::{Request, Response, Text};
 
 use crate::connection::{Bounds, Connection, Permits, Waiter};
 use crate::error::Error;
 use crate::options::{Options, Tls};
+use crate::tls::client_config;
 
 /// The protocol's version that this client speaks.
 const VERSION: u16 = 1;
@@ -85,20 +82,5 @@ fn connector(addr: &str, tls: &Tls) -> Result<(TlsConnector, ServerName<'static>
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let name = tls.server_name.clone().unwrap_or_else(|| host.to_owned());
     let name = ServerName::try_from(name).map_err(|error| Error::Tls(error.to_string()))?;
-    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| Error::Tls(error.to_string()))?
-        .with_root_certificates(roots(&tls.ca_file)?)
-        .with_no_client_auth();
-    Ok((TlsConnector::from(Arc::new(config)), name))
-}
-
-fn roots(file: &Path) -> Result<RootCertStore, Error> {
-    let failed = |error: &dyn std::fmt::Display| Error::Tls(format!("{}: {error}", file.display()));
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(file).map_err(|error| failed(&error))? {
-        let certificate = certificate.map_err(|error| failed(&error))?;
-        roots.add(certificate).map_err(|error| failed(&error))?;
-    }
-    Ok(roots)
+    Ok((TlsConnector::from(Arc::new(client_config(&tls.ca_file)?)), name))
 }

@@ -35,6 +35,7 @@ mod history;
 mod options;
 mod pending;
 mod subscription;
+pub mod tls;
 pub mod verify;
 
 pub use client::Client;

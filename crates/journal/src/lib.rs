@@ -14,6 +14,7 @@ mod ending;
 mod frame;
 mod fuzz;
 mod inspect;
+mod large_buffer;
 mod lock;
 mod log;
 mod preallocate;
@@ -28,6 +29,7 @@ pub use committer::{Bounds, Committer, CommitterError, Machine, spawn_committer}
 pub use frame::{BlobEntry, FRAME_BYTES_MAX, Frame, FrameError, blob_crc, read_frame};
 pub use fuzz::recover_any;
 pub use inspect::{Damage, Inspected, Inspection, inspect};
+pub use large_buffer::{LargeBuffer, MAPPED_FROM_BYTES};
 pub use lock::{DataDirLock, LockError};
 pub use log::{AppendError, Appended, FileLog, Log, LogOptions, SyncPolicy};
 pub use reader::{BlobReadError, LogReader, ReadError};

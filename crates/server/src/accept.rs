@@ -1,5 +1,5 @@
 //! Connections, as they come to either port: accepted, counted, encrypted where that is configured,
-//! and handed to the port as a task of their own. Connections outlive the loop as tracked tasks.
+//! and handed to the port as a task of their own. Of those without a token only so many stay. Connections outlive the loop as tracked tasks.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
 use crate::shared::Shared;
+use crate::unauthenticated::{Newcomer, Unauthenticated};
 
 /// How long to wait after an accept that failed, as it does when files run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -20,7 +21,8 @@ pub(crate) trait Port: Clone + Send + Sync + 'static {
     fn refusal(&self) -> Vec<u8>;
 
     /// Serves a connection that arrived at the address `local`, until it ends.
-    fn exchange<S>(self, stream: S, local: IpAddr) -> impl Future<Output = ()> + Send
+    /// A connection that shows a token tells `newcomer`.
+    fn exchange<S>(self, stream: S, local: IpAddr, newcomer: Newcomer) -> impl Future<Output = ()> + Send
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 }
@@ -32,6 +34,7 @@ pub(crate) async fn accept<P: Port>(
     port: P,
     shared: Arc<Shared>,
 ) {
+    let unauthenticated = Unauthenticated::new(shared.config.unauthenticated_max);
     loop {
         let accepted = tokio::select! {
             () = shared.stopping.cancelled() => return,
@@ -39,7 +42,17 @@ pub(crate) async fn accept<P: Port>(
         };
         match accepted {
             Ok((stream, _)) => {
-                shared.spawn(serve(stream, tls.clone(), port.clone(), Arc::clone(&shared)));
+                let newcomer = unauthenticated.enter();
+                if shared.config.auth.is_off() {
+                    newcomer.authenticated();
+                }
+                let served = serve(stream, tls.clone(), port.clone(), Arc::clone(&shared), newcomer.clone());
+                shared.spawn(async move {
+                    tokio::select! {
+                        () = served => {}
+                        () = newcomer.evicted() => tracing::debug!("a connection without a token made place"),
+                    }
+                });
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
@@ -49,7 +62,13 @@ pub(crate) async fn accept<P: Port>(
     }
 }
 
-async fn serve<P: Port>(mut stream: TcpStream, tls: Option<TlsAcceptor>, port: P, shared: Arc<Shared>) {
+async fn serve<P: Port>(
+    mut stream: TcpStream,
+    tls: Option<TlsAcceptor>,
+    port: P,
+    shared: Arc<Shared>,
+    newcomer: Newcomer,
+) {
     let Some(_place) = shared.connections.enter() else {
         return refuse(&mut stream, tls.is_some(), &port.refusal()).await;
     };
@@ -57,9 +76,9 @@ async fn serve<P: Port>(mut stream: TcpStream, tls: Option<TlsAcceptor>, port: P
         tracing::debug!(%error, "TCP_NODELAY");
     }
     let local = stream.local_addr().map_or(shared.http_addr.ip(), |addr| addr.ip());
-    let Some(acceptor) = tls else { return port.exchange(stream, local).await };
+    let Some(acceptor) = tls else { return port.exchange(stream, local, newcomer).await };
     match tokio::time::timeout(shared.config.timeouts.handshake, acceptor.accept(stream)).await {
-        Ok(Ok(stream)) => port.exchange(stream, local).await,
+        Ok(Ok(stream)) => port.exchange(stream, local, newcomer).await,
         Ok(Err(error)) => tracing::debug!(%error, "TLS handshake"),
         Err(_) => tracing::debug!("the TLS handshake took too long"),
     }

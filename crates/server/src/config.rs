@@ -10,6 +10,7 @@ use std::time::Duration;
 use turnkeep_types::Limits;
 
 use crate::auth::Auth;
+use crate::unauthenticated::UNAUTHENTICATED_MAX;
 
 /// Everything that the server is told at start.
 #[derive(Debug, Clone)]
@@ -37,8 +38,10 @@ pub struct ServerConfig {
     pub timeouts: Timeouts,
     /// Connections on both ports together; none takes what the file limit leaves room for.
     pub connections_max: Option<usize>,
-    /// Bytes that large requests and answers of all connections may hold together.
-    pub large_bytes_max: usize,
+    /// Connections of each port that have not shown a token.
+    pub unauthenticated_max: usize,
+    /// Bytes of memory that large requests and answers of all connections may hold together.
+    pub memory_budget_bytes: usize,
     /// The data directory, as the status page shows it.
     pub data_dir: String,
 }
@@ -57,7 +60,8 @@ impl Default for ServerConfig {
             queue_commands_max: turnkeep_store::Options::default().queue_commands_max,
             timeouts: Timeouts::default(),
             connections_max: None,
-            large_bytes_max: 1 << 30,
+            unauthenticated_max: UNAUTHENTICATED_MAX,
+            memory_budget_bytes: 1 << 30,
             data_dir: String::new(),
         }
     }
@@ -89,8 +93,8 @@ pub struct Timeouts {
     pub http_body_stall: Duration,
     /// HTTP: until a request's body is whole.
     pub http_body: Duration,
-    /// Until there is room for a large request or answer.
-    pub room: Duration,
+    /// Until there is memory for a large request or answer.
+    pub memory: Duration,
     /// Until a peer that reads nothing is disconnected.
     pub write_stall: Duration,
     /// Between the comments that keep an event stream alive.
@@ -109,7 +113,7 @@ impl Default for Timeouts {
             http_head: Duration::from_secs(30),
             http_body_stall: Duration::from_secs(30),
             http_body: Duration::from_mins(2),
-            room: Duration::from_secs(10),
+            memory: Duration::from_secs(10),
             write_stall: Duration::from_secs(30),
             sse_ping: Duration::from_secs(15),
             shutdown_grace: Duration::from_secs(10),

@@ -158,6 +158,7 @@ impl From<ReadError> for ApiError {
             ReadError::Corrupt { hash, what } => {
                 error(ErrorCode::Corrupt).with("hash", hash.to_string()).with("what", what)
             }
+            ReadError::NoMemory(_) => error(ErrorCode::TooManyRequests),
         }
     }
 }
@@ -184,6 +185,7 @@ impl From<BlobError> for ApiError {
                 error.with("expected", expected).with("actual", actual)
             }
             BlobError::NotZstd(_) => Self { code: ErrorCode::Undecodable, ..error },
+            BlobError::NoMemory(_) => Self { code: ErrorCode::TooManyRequests, ..error },
             BlobError::TooLarge { limit, actual } => Self::too_large("payload bytes", limit, actual),
         }
     }

@@ -28,6 +28,7 @@ mod shared;
 mod tcp;
 pub mod tls;
 mod tool_rate;
+mod unauthenticated;
 
 pub use auth::{Auth, Token};
 pub use config::{ServerConfig, Timeouts, TlsFiles};

@@ -19,7 +19,7 @@ use turnkeep_store::Stats;
 use crate::connections::Connections;
 use crate::handle::StoreHandle;
 use crate::ledger::Rehydrations;
-use crate::memory::Memory;
+use crate::memory::MemoryBudget;
 
 /// The server's counters.
 pub(crate) struct Metrics {
@@ -53,7 +53,7 @@ impl Metrics {
     pub(crate) fn new(
         store: StoreHandle,
         connections: Connections,
-        memory: Memory,
+        memory: MemoryBudget,
         rehydrations: &Rehydrations,
     ) -> Self {
         let mut registry = Registry::with_prefix("turnkeep");
@@ -93,7 +93,7 @@ impl Metrics {
 struct StoreCounters {
     store: StoreHandle,
     connections: Connections,
-    memory: Memory,
+    memory: MemoryBudget,
 }
 
 impl fmt::Debug for StoreCounters {
@@ -111,7 +111,13 @@ impl Collector for StoreCounters {
         }
         let now = [
             ("connections", "Open connections on both ports", self.connections.open()),
-            ("large_bytes", "Bytes that large requests and answers hold", self.memory.held()),
+            (
+                "memory_budget_bytes",
+                "What large requests and answers may hold together",
+                self.memory.total_bytes(),
+            ),
+            ("memory_used_bytes", "What large requests and answers hold together", self.memory.used_bytes()),
+            ("memory_waiting_requests", "Large requests that wait for memory", self.memory.waiting()),
             ("queue_commands", "Commands that wait for the writer", self.store.queued()),
         ];
         let now = now.map(|(name, help, value)| (name, help, value as u64));

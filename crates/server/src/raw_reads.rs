@@ -70,7 +70,7 @@ impl Shared {
 
     fn is_record(&self, hash: BlobHash) -> bool {
         let payload = self.store.store().blob(hash).ok();
-        payload.is_some_and(|payload| payload.raw().is_ok_and(|raw| record::is_record(&raw)))
+        payload.is_some_and(|payload| payload.into_raw_bytes().is_ok_and(|raw| record::is_record(&raw)))
     }
 
     /// Leaves a line in each world of which this blob is a record.
@@ -79,10 +79,10 @@ impl Shared {
         if !self.may_be_a_record(hash, len) {
             return Ok(());
         }
-        let room = self.memory.take(len as usize).await?;
+        let permit = self.memory.acquire(len as usize).await?;
         let reader = Arc::clone(self);
-        let look = move || room.during(|| reader.worlds_of_blob(hash));
-        self.note_raw_read(&self.blocking(look).await?, "blob").await
+        let look = move || permit.during(|| reader.worlds_of_blob(hash));
+        self.note_raw_read(&self.work_on_large(look).await?, "blob").await
     }
 
     fn worlds_of_blob(&self, hash: BlobHash) -> Result<Vec<Arc<Room>>, ApiError> {

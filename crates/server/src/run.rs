@@ -23,7 +23,7 @@ use crate::convert::Policy;
 use crate::handle::StoreHandle;
 use crate::http;
 use crate::ledger::Worlds;
-use crate::memory::Memory;
+use crate::memory::MemoryBudget;
 use crate::metrics::Metrics;
 use crate::shared::Shared;
 use crate::tcp;
@@ -32,6 +32,11 @@ use crate::tool_rate::ToolRate;
 
 /// Connections that may wait to be accepted, as far as the system allows.
 const BACKLOG_CONNECTIONS_MAX: u32 = 1024;
+
+/// Large requests that are worked on at once: per core, at least and at most.
+const LARGE_WORK_PER_CORE: usize = 2;
+const LARGE_WORK_MIN: usize = 4;
+const LARGE_WORK_MAX: usize = 32;
 
 /// Why the server cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -98,7 +103,7 @@ pub(crate) fn share(
     let store = StoreHandle::new(store, config.queue_commands_max);
     let room = connections::file_limit();
     let connections = Connections::new(config.connections_max.map_or(room, |max| max.min(room)));
-    let memory = Memory::new(config.large_bytes_max, config.timeouts.room);
+    let memory = MemoryBudget::new(config.memory_budget_bytes, config.timeouts.memory);
     let tasks = TaskTracker::new();
     let stopping = CancellationToken::new();
     let worlds = Worlds::open(store.clone(), clock, (tasks.clone(), stopping.clone()), &random_seed()?);
@@ -113,6 +118,7 @@ pub(crate) fn share(
         config,
         connections,
         memory,
+        large_work: Arc::new(Semaphore::new(large_work_slots())),
         exports: Arc::new(Semaphore::new(http::EXPORTS_MAX)),
         terminals: OnceLock::new(),
         tasks,
@@ -121,6 +127,12 @@ pub(crate) fn share(
         tcp_addr,
         http_addr,
     }))
+}
+
+/// How many large requests are worked on at once: some may wait for the disk while others compute.
+fn large_work_slots() -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    (LARGE_WORK_PER_CORE * cores).clamp(LARGE_WORK_MIN, LARGE_WORK_MAX)
 }
 
 /// Random bytes from the system, from which ids and secrets are drawn.

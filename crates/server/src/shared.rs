@@ -15,7 +15,7 @@ use crate::convert::Policy;
 use crate::error::ApiError;
 use crate::handle::StoreHandle;
 use crate::ledger::Worlds;
-use crate::memory::Memory;
+use crate::memory::MemoryBudget;
 use crate::metrics::Metrics;
 use crate::tool_rate::ToolRate;
 
@@ -37,8 +37,10 @@ pub(crate) struct Shared {
     pub(crate) metrics: Metrics,
     /// Room for connections.
     pub(crate) connections: Connections,
-    /// Room for what is large.
-    pub(crate) memory: Memory,
+    /// What large requests and answers may hold.
+    pub(crate) memory: MemoryBudget,
+    /// Slots for work on large bytes.
+    pub(crate) large_work: Arc<Semaphore>,
     /// Places for exports.
     pub(crate) exports: Arc<Semaphore>,
     /// The terminals of the broker beside, once there is one.
@@ -73,5 +75,20 @@ impl Shared {
         work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
         self.tasks.spawn_blocking(work).await.map_err(ApiError::internal)?
+    }
+
+    /// The same for work on large bytes, of which only so much runs at once: more threads would not be
+    /// faster, and each takes memory of its own that no budget counts.
+    pub(crate) async fn work_on_large<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let slot = Arc::clone(&self.large_work).acquire_owned().await.map_err(ApiError::internal)?;
+        let work = move || {
+            let done = work();
+            drop(slot);
+            done
+        };
+        self.blocking(work).await
     }
 }

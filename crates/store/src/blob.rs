@@ -2,9 +2,12 @@
 //!
 //! All hashing and compressing happens here, on the submitter's thread; the writer and `apply` only
 //! move what a [`NewBlob`] holds.
+//!
+//! Verifying takes memory for the uncompressed bytes of one blob, and compressing takes memory for
+//! about as many bytes as it reads ([`verifying_bytes`]). Nothing else here grows with the blob.
 
 use bytes::Bytes;
-use turnkeep_journal::blob_crc;
+use turnkeep_journal::{LargeBuffer, MAPPED_FROM_BYTES, blob_crc};
 use turnkeep_types::{BlobHash, Compression};
 
 /// Blobs shorter than this are kept as they are: compressing them costs more than it saves.
@@ -23,6 +26,8 @@ pub struct NewBlob {
     pub(crate) form: Compression,
     pub(crate) bytes: Bytes,
     pub(crate) crc: u32,
+    /// How many of `bytes` were made here, so that they are not the caller's.
+    made_bytes: usize,
 }
 
 /// A blob as a client sent it.
@@ -68,13 +73,27 @@ pub enum BlobError {
         /// The size.
         actual: u64,
     },
+    /// The system gives no memory for the uncompressed bytes.
+    #[error("there is no memory to unpack {0} bytes: try again in a moment")]
+    NoMemory(u64),
+}
+
+/// The most memory that verifying such a blob takes at once, besides the bytes as sent.
+pub fn verifying_bytes(sent_bytes: usize, raw_len: u32, compression: Compression) -> usize {
+    match compression {
+        Compression::Zstd => raw_len as usize,
+        Compression::None if sent_bytes < COMPRESS_FROM_BYTES => 0,
+        Compression::None => zstd::zstd_safe::compress_bound(sent_bytes),
+    }
 }
 
 impl NewBlob {
     /// Takes bytes that are the blob itself: hashes them and compresses them where that pays.
     pub fn from_raw(bytes: Bytes, blob_bytes_max: usize) -> Result<Self, BlobError> {
         let raw_len = checked_len(bytes.len(), blob_bytes_max)?;
-        Ok(Self::keep_raw(BlobHash::of(&bytes), raw_len, bytes))
+        let mut blob = Self::keep_raw(BlobHash::of(&bytes), raw_len, bytes);
+        blob.made_bytes = blob.bytes.len();
+        Ok(blob)
     }
 
     /// Verifies a blob as sent, against its own hash and length and the limit.
@@ -104,16 +123,42 @@ impl NewBlob {
         self.raw_len
     }
 
+    /// Bytes that this blob holds besides the ones that the caller gave.
+    pub fn made_bytes(&self) -> usize {
+        self.made_bytes
+    }
+
+    /// Keeps `guard` for as long as the blob's bytes live: until they are written, or the command fails.
+    pub fn keep_with_bytes(&mut self, guard: impl Send + 'static) {
+        let bytes = std::mem::take(&mut self.bytes);
+        self.bytes = Bytes::from_owner(GuardedBytes { bytes, _guard: guard });
+    }
+
     fn keep_raw(hash: BlobHash, raw_len: u32, bytes: Bytes) -> Self {
         match compress_where_it_pays(&bytes) {
-            Some(smaller) => Self::kept(hash, raw_len, Compression::Zstd, smaller),
+            Some(smaller) => {
+                let made_bytes = smaller.len();
+                Self { made_bytes, ..Self::kept(hash, raw_len, Compression::Zstd, smaller) }
+            }
             None => Self::kept(hash, raw_len, Compression::None, bytes),
         }
     }
 
     fn kept(hash: BlobHash, raw_len: u32, form: Compression, bytes: Bytes) -> Self {
         let crc = blob_crc(&bytes);
-        Self { hash, raw_len, form, bytes, crc }
+        Self { hash, raw_len, form, bytes, crc, made_bytes: 0 }
+    }
+}
+
+/// Bytes and what must be dropped after them.
+struct GuardedBytes<G> {
+    bytes: Bytes,
+    _guard: G,
+}
+
+impl<G> AsRef<[u8]> for GuardedBytes<G> {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
     }
 }
 
@@ -142,21 +187,42 @@ fn compress_where_it_pays(raw: &[u8]) -> Option<Bytes> {
     if raw.len() < COMPRESS_FROM_BYTES {
         return None;
     }
-    let smaller = zstd::bulk::compress(raw, ZSTD_LEVEL).ok()?;
-    (smaller.len() <= raw.len() - raw.len() / 10).then(|| smaller.into())
+    let pays = |smaller: usize| smaller <= raw.len() - raw.len() / 10;
+    if raw.len() < MAPPED_FROM_BYTES {
+        let smaller = zstd::bulk::compress(raw, ZSTD_LEVEL).ok()?;
+        return pays(smaller.len()).then(|| smaller.into());
+    }
+    // Without memory for it a blob is kept as it is.
+    let mut smaller = LargeBuffer::zeroed(zstd::zstd_safe::compress_bound(raw.len())).ok()?;
+    let len = zstd::bulk::compress_to_buffer(raw, &mut smaller[..], ZSTD_LEVEL).ok()?;
+    if !pays(len) {
+        return None;
+    }
+    smaller.truncate(len);
+    Some(if len < MAPPED_FROM_BYTES { Bytes::copy_from_slice(&smaller) } else { smaller.into_bytes() })
 }
 
 /// Decompresses exactly one frame to exactly the declared length.
-fn decompress(bytes: &[u8], raw_len: u32) -> Result<Vec<u8>, BlobError> {
-    use std::io::Read;
+///
+/// The bytes are unpacked at once into a buffer of that length. The decoder of streams would take a
+/// window of its own besides, which may be as long as the blob.
+fn decompress(bytes: &[u8], raw_len: u32) -> Result<LargeBuffer, BlobError> {
     check_frame(bytes, raw_len)?;
-    let broken = |e: std::io::Error| BlobError::NotZstd(e.to_string());
-    let decoder = zstd::stream::read::Decoder::with_buffer(bytes).map_err(broken)?;
-    // The buffer grows with what really comes out, so a declared length costs nothing by itself.
-    let mut raw = Vec::new();
-    decoder.take(u64::from(raw_len) + 1).read_to_end(&mut raw).map_err(broken)?;
-    check_len(raw_len, raw.len())?;
+    let mut raw = LargeBuffer::zeroed(raw_len as usize).map_err(|_| BlobError::NoMemory(raw_len.into()))?;
+    let len =
+        zstd::zstd_safe::decompress(&mut raw[..], bytes).map_err(|code| refused_frame(code, raw_len))?;
+    check_len(raw_len, len)?;
     Ok(raw)
+}
+
+/// Why zstd refused a frame: it goes on beyond the declared length, or it is damaged.
+fn refused_frame(code: zstd::zstd_safe::ErrorCode, raw_len: u32) -> BlobError {
+    match zstd::zstd_safe::get_error_name(code) {
+        "Destination buffer is too small" => {
+            BlobError::LengthMismatch { expected: raw_len.into(), actual: u64::from(raw_len) + 1 }
+        }
+        what => BlobError::NotZstd(what.to_owned()),
+    }
 }
 
 /// One frame, whole, of the declared length where it says one, without a dictionary and with a bounded window.

@@ -63,6 +63,23 @@ pub enum Command {
     },
 }
 
+impl Command {
+    /// The blobs that the command brings along.
+    pub fn blobs_mut(&mut self) -> Vec<&mut NewBlob> {
+        match self {
+            Self::Append(append) => {
+                let turns = append.parts.iter_mut().flat_map(|part| &mut part.turns);
+                turns.map(|turn| &mut turn.payload).collect()
+            }
+            Self::PutBlob(blob) => vec![blob],
+            Self::CreateContext(_)
+            | Self::AttachFs { .. }
+            | Self::PutBundle { .. }
+            | Self::SetLabels { .. } => Vec::new(),
+        }
+    }
+}
+
 /// Creates or forks a context.
 #[derive(Debug, Clone, Default)]
 pub struct CreateContext {

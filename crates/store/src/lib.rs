@@ -41,3 +41,4 @@ pub use read::{Context, LostTurn, Payload, ReadError, Turn};
 pub use registry::Registry;
 pub use recovery::WentBack;
 pub use store::{Durability, OpenError, Options, Stats, Store, SubmitError};
+pub use turnkeep_journal::{LargeBuffer, MAPPED_FROM_BYTES};

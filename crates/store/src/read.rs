@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use bytes::Bytes;
+use turnkeep_journal::{LargeBuffer, Locator, LogReader};
 use turnkeep_types::{BlobHash, Compression, ContextId, Timestamp, TurnId, TypeRef};
 
 use crate::command::Labels;
 use crate::state::{BlobRow, CREATION_LOST, State, TurnRow};
 use crate::walk;
-
-use turnkeep_journal::{Locator, LogReader};
 
 /// What is wrong with a blob of which only the name is left.
 const LOST_BYTES: &str = "they were lost to damage of the log";
@@ -99,6 +99,39 @@ impl Payload {
             }
         }
     }
+
+    /// The uncompressed bytes. A large blob is unpacked into memory that goes back to the system when
+    /// the last part of the bytes is dropped, on whichever thread.
+    pub fn into_raw_bytes(self) -> Result<Bytes, ReadError> {
+        match self.form {
+            Compression::None => Ok(self.into_stored_bytes()),
+            Compression::Zstd => self.unpack().map(LargeBuffer::into_bytes),
+        }
+    }
+
+    /// The bytes in the stored form, without a copy.
+    pub fn into_stored_bytes(self) -> Bytes {
+        Bytes::from_owner(StoredBytes(self.bytes))
+    }
+
+    fn unpack(&self) -> Result<LargeBuffer, ReadError> {
+        let len = self.raw_len as usize;
+        let mut raw = LargeBuffer::zeroed(len).map_err(|_| ReadError::NoMemory(len as u64))?;
+        let damaged = |what: String| ReadError::Corrupt { hash: self.hash, what };
+        let unpacked = zstd::bulk::decompress_to_buffer(&self.bytes, &mut raw[..]);
+        match unpacked.map_err(|error| damaged(error.to_string()))? {
+            unpacked if unpacked == len => Ok(raw),
+            unpacked => Err(damaged(format!("{unpacked} bytes where {len} were kept"))),
+        }
+    }
+}
+
+struct StoredBytes(turnkeep_journal::View);
+
+impl AsRef<[u8]> for StoredBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
 }
 
 /// Why something could not be read.
@@ -127,6 +160,9 @@ pub enum ReadError {
         /// What is wrong.
         what: String,
     },
+    /// The system gives no memory to unpack a blob.
+    #[error("there is no memory to unpack {0} bytes: try again in a moment")]
+    NoMemory(u64),
 }
 
 /// A turn that was lost to damage, and how a reader gets past it.

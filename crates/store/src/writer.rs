@@ -261,7 +261,7 @@ impl Writer {
         }
         let at = u32::try_from(batch.blobs().len()).expect("a batch is bounded");
         self.overlay.add_blob(blob.hash, at);
-        let NewBlob { hash, raw_len, form, bytes, crc } = blob;
+        let NewBlob { hash, raw_len, form, bytes, crc, .. } = blob;
         batch.push_blob(BlobRecord { hash, raw_len, form, crc, bytes });
         Some(at)
     }

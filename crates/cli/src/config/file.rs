@@ -24,6 +24,8 @@ pub(super) struct RawFile {
     pub(super) listen: Option<String>,
     pub(super) http: Option<String>,
     pub(super) durability: Option<String>,
+    #[serde(default, deserialize_with = "size_text")]
+    pub(super) memory_budget: Option<String>,
     pub(super) strict_types: Option<bool>,
     pub(super) no_auth: Option<bool>,
     pub(super) tls_cert: Option<String>,
@@ -37,6 +39,20 @@ pub(super) struct RawFile {
     pub(super) profiles: Option<BTreeMap<String, ProfileSpec>>,
     /// Which profile a program gets, by its base name.
     pub(super) programs: Option<BTreeMap<String, String>>,
+}
+
+/// A size is a number of bytes, or text with a unit.
+fn size_text<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Size {
+        Bytes(u64),
+        Text(String),
+    }
+    Ok(Some(match Size::deserialize(from)? {
+        Size::Bytes(bytes) => bytes.to_string(),
+        Size::Text(text) => text,
+    }))
 }
 
 impl RawFile {

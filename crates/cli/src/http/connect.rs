@@ -11,10 +11,10 @@ use http_body_util::Full;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::rt::{Read, Write};
 use hyper_util::rt::TokioIo;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
+use turnkeep_client::tls::client_config;
 
 use crate::failure::Failure;
 
@@ -106,8 +106,9 @@ pub(super) async fn connect(target: &Target) -> Result<SendRequest<Full<Bytes>>>
         None => drive(TokioIo::new(stream)).await,
         Some(ca) => {
             let name = ServerName::try_from(target.name().to_owned()).context("not a name that TLS knows")?;
-            let stream = TlsConnector::from(tls_config(ca)?).connect(name, stream).await;
-            drive(TokioIo::new(stream.with_context(|| format!("no TLS connection to {target}"))?)).await
+            let config = client_config(ca).context("cannot read the certificates of --tls-ca")?;
+            let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await;
+            drive(TokioIo::new(stream.map_err(|error| no_tls(target, &error))?)).await
         }
     }
 }
@@ -131,16 +132,18 @@ where
     Ok(sender)
 }
 
-fn tls_config(ca: &Path) -> Result<Arc<rustls::ClientConfig>> {
-    let read = || format!("cannot read the certificates in {}", ca.display());
-    let mut roots = rustls::RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(ca).with_context(read)? {
-        roots.add(certificate.with_context(read)?).with_context(read)?;
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config =
-        rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
-    Ok(Arc::new(config.with_root_certificates(roots).with_no_client_auth()))
+/// Why there is no TLS connection, and how to make a certificate that the commands accept.
+fn no_tls(target: &Target, error: &std::io::Error) -> anyhow::Error {
+    let failure = Failure::new(format!("no TLS connection to {target}: {error}"));
+    let name = target.name();
+    let kind = if name.parse::<std::net::IpAddr>().is_ok() { "IP" } else { "DNS" };
+    failure
+        .hint(format!(
+            "--tls-ca must name the server's own certificate or its authority's, and the certificate must name \
+             {name}; this makes a good one: openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes \
+             -days 365 -keyout key.pem -out cert.pem -subj /CN={name} -addext subjectAltName={kind}:{name}"
+        ))
+        .into()
 }
 
 #[cfg(test)]

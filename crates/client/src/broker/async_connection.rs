@@ -15,6 +15,7 @@ use turnkeep_wire::broker::{decode_message, encode_request, next_frame};
 
 use super::error::Error;
 use super::hearing::{Unasked, greeted, unasked};
+use super::trust::check_owner;
 use super::verbs::verbs;
 
 const READ_BYTES: usize = 64 << 10;
@@ -34,6 +35,7 @@ impl AsyncConnection {
     /// Connects to the broker and says hello; then and later an answer may take as long as `answer_within`.
     pub async fn open(path: &Path, role: Role, answer_within: Duration) -> Result<Self, Error> {
         let unreachable = |source| Error::Unreachable { path: path.to_owned(), source };
+        check_owner(path)?;
         let stream = UnixStream::connect(path).await.map_err(unreachable)?;
         let mut connection =
             Self { stream, buffer: BytesMut::new(), unasked: Unasked::default(), next_id: 0, answer_within };

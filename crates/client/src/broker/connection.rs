@@ -14,6 +14,7 @@ use turnkeep_wire::broker::{decode_message, encode_request, next_frame};
 
 use super::error::Error;
 use super::hearing::{Unasked, greeted, unasked};
+use super::trust::check_owner;
 use super::verbs::verbs;
 
 const READ_BYTES: usize = 16 << 10;
@@ -32,6 +33,7 @@ impl Connection {
     /// Connects to the broker and says hello; then and later an answer may take as long as `answer_within`.
     pub fn open(path: &Path, role: Role, answer_within: Duration) -> Result<Self, Error> {
         let unreachable = |source| Error::Unreachable { path: path.to_owned(), source };
+        check_owner(path)?;
         let stream = UnixStream::connect(path).map_err(unreachable)?;
         stream.set_write_timeout(Some(answer_within)).map_err(unreachable)?;
         let mut connection =

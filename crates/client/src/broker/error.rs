@@ -17,6 +17,17 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
+    /// The socket, or its directory, may be somebody else's.
+    #[error(
+        "{path} {why}, so it may not be your broker's: remove it, or set XDG_RUNTIME_DIR to a directory \
+             of your own with mode 0700"
+    )]
+    Untrusted {
+        /// The socket or its directory.
+        path: PathBuf,
+        /// What is wrong.
+        why: &'static str,
+    },
     /// The broker refused.
     #[error(transparent)]
     Refused(#[from] Refusal),

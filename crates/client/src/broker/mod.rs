@@ -11,6 +11,7 @@ mod async_connection;
 mod connection;
 mod error;
 mod hearing;
+mod trust;
 mod verbs;
 
 use std::path::{Path, PathBuf};

@@ -13,7 +13,7 @@ use super::hub::Hub;
 use super::outbox::Outbox;
 use super::sinks;
 use super::viewer::{View, Viewer};
-use crate::memory::{LARGE_FROM_BYTES, Room};
+use crate::memory::{LARGE_FROM_BYTES, MemoryPermit};
 
 const READ_BYTES: usize = 32 << 10;
 
@@ -135,7 +135,7 @@ fn ended(refusal: Refusal) -> ServerMessage {
 async fn answer(outbox: &Outbox, hub: &Hub, message: ServerMessage) {
     let bytes = large_bytes(&message);
     let room = match (bytes, &message) {
-        (LARGE_FROM_BYTES.., ServerMessage::Response { id, .. }) => match hub.memory.take(bytes).await {
+        (LARGE_FROM_BYTES.., ServerMessage::Response { id, .. }) => match hub.memory.acquire(bytes).await {
             Ok(room) => Ok(Some(room)),
             Err(_) => Err(ServerMessage::Response { id: *id, outcome: Err(Reason::Busy.into()) }),
         },
@@ -164,7 +164,7 @@ struct Inbox {
     read: OwnedReadHalf,
     buffer: BytesMut,
     /// For what a large message has sent so far.
-    room: Option<Vec<Room>>,
+    room: Option<Vec<MemoryPermit>>,
 }
 
 impl Inbox {
@@ -212,7 +212,7 @@ impl Inbox {
         self.buffer.reserve(READ_BYTES);
         let held = self.room.as_ref().map_or(0, Vec::len) * LARGE_FROM_BYTES;
         if self.buffer.len() >= held + LARGE_FROM_BYTES {
-            let room = hub.memory.take(LARGE_FROM_BYTES).await;
+            let room = hub.memory.acquire(LARGE_FROM_BYTES).await;
             let room = room.map_err(|_| Refusal::new(Reason::Busy, "no room for a large message"))?;
             self.room.get_or_insert_default().push(room);
         }

@@ -14,7 +14,7 @@ use super::sinks::{Outlets, Places};
 use super::viewer::Viewer;
 use super::{BrokerConfig, BrokerTimeouts};
 use crate::connections::{Connections, file_limit};
-use crate::memory::{LARGE_FROM_BYTES, Memory};
+use crate::memory::{LARGE_FROM_BYTES, MemoryBudget};
 
 /// Large messages of all connections together, besides what the rings hold.
 const LARGE_BYTES_MAX: usize = 256 << 20;
@@ -42,9 +42,9 @@ pub(super) struct Hub {
     pub(super) places: Places,
     pub(super) peer_uid: u32,
     pub(super) connections: Connections,
-    pub(super) memory: Memory,
+    pub(super) memory: MemoryBudget,
     /// For large injections that wait, of all sessions together.
-    injections: Memory,
+    injections: MemoryBudget,
     pub(super) timeouts: BrokerTimeouts,
 }
 
@@ -60,8 +60,11 @@ impl Hub {
             places: Places::default(),
             peer_uid: config.peer_uid,
             connections: Connections::new(config.connections_max.min(file_limit())),
-            memory: Memory::new(LARGE_BYTES_MAX, config.timeouts.room),
-            injections: Memory::new(config.settings.memory_bytes_max / INJECTED_SHARE, config.timeouts.room),
+            memory: MemoryBudget::new(LARGE_BYTES_MAX, config.timeouts.room),
+            injections: MemoryBudget::new(
+                config.settings.memory_bytes_max / INJECTED_SHARE,
+                config.timeouts.room,
+            ),
             timeouts: config.timeouts,
         }
     }
@@ -133,7 +136,8 @@ impl Hub {
         let frame = encode_message(&ServerMessage::Inject(inject))
             .map_err(|error| Refusal::new(Reason::PayloadTooLarge, error.to_string()))?;
         let is_large = frame.len() >= LARGE_FROM_BYTES;
-        let room = is_large.then(|| self.injections.try_take(frame.len()).ok_or(Reason::Busy)).transpose()?;
+        let room =
+            is_large.then(|| self.injections.try_acquire(frame.len()).ok_or(Reason::Busy)).transpose()?;
         Ok(line.outbox.inject(frame, room)?)
     }
 

@@ -14,7 +14,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 use turnkeep_types::broker::{INJECT_BYTES_MAX, Reason};
 
-use crate::memory::Room;
+use crate::memory::MemoryPermit;
 
 /// What a frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ enum Kind {
 struct Entry {
     frame: Bytes,
     kind: Kind,
-    _room: Option<Room>,
+    _permit: Option<MemoryPermit>,
 }
 
 #[derive(Default)]
@@ -61,18 +61,18 @@ pub(super) struct Outbox {
 impl Outbox {
     /// Puts an answer in, before everything that is not an answer and not begun: a wrapper that tells a turn
     /// need not take all injections first.
-    pub(super) fn answer(&self, frame: Bytes, room: Option<Room>) {
+    pub(super) fn answer(&self, frame: Bytes, permit: Option<MemoryPermit>) {
         let mut queue = self.queue();
         queue.answers += 1;
         let begun = queue.entries.len().min(1);
         let before = queue.entries.iter().skip(begun).take_while(|entry| entry.kind == Kind::Answer).count();
-        queue.entries.insert(begun + before, Entry { frame, kind: Kind::Answer, _room: room });
+        queue.entries.insert(begun + before, Entry { frame, kind: Kind::Answer, _permit: permit });
         self.filled.notify_one();
     }
 
     /// Puts an injection in, if there is room for it. A large one comes with its part of the room that all
     /// injections share.
-    pub(super) fn inject(&self, frame: Bytes, room: Option<Room>) -> Result<(), Reason> {
+    pub(super) fn inject(&self, frame: Bytes, permit: Option<MemoryPermit>) -> Result<(), Reason> {
         let mut queue = self.queue();
         if queue.closed {
             return Err(Reason::SessionDisconnected);
@@ -81,7 +81,7 @@ impl Outbox {
             return Err(Reason::Busy);
         }
         queue.inject_bytes += frame.len();
-        queue.entries.push_back(Entry { frame, kind: Kind::Inject, _room: room });
+        queue.entries.push_back(Entry { frame, kind: Kind::Inject, _permit: permit });
         self.filled.notify_one();
         Ok(())
     }
@@ -94,7 +94,7 @@ impl Outbox {
         if let Some(at) = queue.entries.iter().skip(1).position(|entry| entry.kind == Kind::Show) {
             queue.entries.remove(at + 1);
         }
-        queue.entries.push_back(Entry { frame, kind: Kind::Show, _room: None });
+        queue.entries.push_back(Entry { frame, kind: Kind::Show, _permit: None });
         self.filled.notify_one();
     }
 
@@ -103,7 +103,7 @@ impl Outbox {
         {
             let mut queue = self.queue();
             queue.has_view = true;
-            queue.entries.push_back(Entry { frame, kind: Kind::View, _room: None });
+            queue.entries.push_back(Entry { frame, kind: Kind::View, _permit: None });
         }
         self.filled.notify_one();
         while self.queue().has_view {

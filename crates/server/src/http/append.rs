@@ -20,10 +20,12 @@ use super::query::NoQuery;
 use crate::convert;
 use crate::error::ApiError;
 use crate::memory::LARGE_FROM_BYTES;
+use crate::nesting::parsed_bytes;
 use crate::shared::Shared;
 
-/// What parsing a large body takes besides it, about: text, values and the payload made of them.
-const PARSED_PER_BYTE: usize = 4;
+/// What a large body takes besides its values, per byte: the text of its strings, and the payload as it is
+/// made, compressed and kept.
+const PAYLOAD_PER_BYTE: usize = 3;
 
 /// Standard base64, with or without its padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -64,13 +66,14 @@ async fn append_turn(shared: Arc<Shared>, context: ContextId, body: Bytes) -> Re
     let command = if body.len() < LARGE_FROM_BYTES {
         command(&shared, context, &body)?
     } else {
-        let room = shared.memory.take(body.len() * PARSED_PER_BYTE).await?;
-        let (maker, body) = (Arc::clone(&shared), body.clone());
-        shared.blocking(move || room.during(|| command(&maker, context, &body))).await?
+        let parsed = parsed_bytes(&body);
+        convert::within("memory for the values of the body", shared.memory.total_bytes(), parsed as u64)?;
+        let bytes = parsed + body.len() * PAYLOAD_PER_BYTE;
+        let permit = shared.memory.acquire_beside(body.len(), bytes).await?;
+        let maker = Arc::clone(&shared);
+        shared.work_on_large(move || permit.during_command(|| command(&maker, context, &body))).await?
     };
     let outcome = shared.store.run(command).await?;
-    // Until here the body's room stood for the payload that was made of it.
-    drop(body);
     let Outcome::Appended(appended) = outcome else {
         return Err(ApiError::internal("an append had another outcome"));
     };

@@ -7,7 +7,8 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use turnkeep_store::{Command, Outcome, Payload};
+use turnkeep_store::blob::verifying_bytes;
+use turnkeep_store::{Command, Outcome, Payload, ReadError};
 use turnkeep_types::{BlobHash, Compression};
 use turnkeep_wire::{json, message};
 
@@ -74,10 +75,8 @@ pub(crate) async fn put(
     Raw(bytes): Raw,
 ) -> Result<Response, ApiError> {
     let len = u32::try_from(bytes.len()).map_err(ApiError::internal)?;
-    let command = verify(&shared, message::PutBlob { hash, bytes: bytes.clone() }).await?;
+    let command = verify(&shared, message::PutBlob { hash, bytes }).await?;
     let outcome = shared.store.run(command).await?;
-    // Until here the body's room stood for the blob.
-    drop(bytes);
     let Outcome::BlobPut { was_new } = outcome else {
         return Err(ApiError::internal("a put had another outcome"));
     };
@@ -90,20 +89,22 @@ async fn verify(shared: &Arc<Shared>, put: message::PutBlob) -> Result<Command, 
     if put.bytes.len() < LARGE_FROM_BYTES {
         return convert::put_blob(&shared.policy, put);
     }
-    let room = shared.memory.take(put.bytes.len()).await?;
+    let sent_bytes = put.bytes.len();
+    let bytes = verifying_bytes(sent_bytes, 0, Compression::None);
+    let permit = shared.memory.acquire_beside(sent_bytes, bytes).await?;
     let maker = Arc::clone(shared);
-    shared.blocking(move || room.during(|| convert::put_blob(&maker.policy, put))).await
+    shared.work_on_large(move || permit.during_command(|| convert::put_blob(&maker.policy, put))).await
 }
 
-/// The bytes of a blob of `len` bytes; many of them are read on another thread, and keep their room
+/// The bytes of a blob of `len` bytes; many of them are read on another thread, and keep their permit
 /// until they have been sent.
 async fn read_of(shared: &Arc<Shared>, hash: BlobHash, len: u32) -> Result<Bytes, ApiError> {
     if (len as usize) < LARGE_FROM_BYTES {
         return read(shared, hash);
     }
-    let room = shared.memory.take(len as usize).await?;
+    let permit = shared.memory.acquire(len as usize).await?;
     let reader = Arc::clone(shared);
-    Ok(room.hold(shared.blocking(move || read(&reader, hash)).await?))
+    Ok(permit.hold(shared.work_on_large(move || read(&reader, hash)).await?))
 }
 
 fn length(shared: &Shared, hash: BlobHash) -> Result<u32, ApiError> {
@@ -116,27 +117,15 @@ pub(crate) fn etag(hash: BlobHash) -> String {
 }
 
 /// A blob's uncompressed bytes, for a thread that may not wait: many of them are refused where there
-/// is no room now.
+/// is no memory for them now.
 pub(crate) fn read_now(shared: &Shared, hash: BlobHash) -> Result<Bytes, ApiError> {
     match shared.store.store().has_blob(hash).map_or(0, |len| len as usize) {
-        len if len >= LARGE_FROM_BYTES => Ok(shared.memory.take_now(len)?.hold(read(shared, hash)?)),
+        len if len >= LARGE_FROM_BYTES => Ok(shared.memory.acquire_now(len)?.hold(read(shared, hash)?)),
         _ => read(shared, hash),
     }
 }
 
 /// A blob's uncompressed bytes, without a copy where they are kept as they are.
 fn read(shared: &Shared, hash: BlobHash) -> Result<Bytes, ApiError> {
-    let payload = shared.store.store().blob(hash)?;
-    Ok(match payload.form {
-        Compression::None => Bytes::from_owner(Stored(payload)),
-        Compression::Zstd => payload.raw()?.into_owned().into(),
-    })
-}
-
-struct Stored(Payload);
-
-impl AsRef<[u8]> for Stored {
-    fn as_ref(&self) -> &[u8] {
-        self.0.stored()
-    }
+    Ok(shared.store.store().blob(hash)?.into_raw_bytes()?)
 }

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 
 use crate::convert;
 use crate::error::ApiError;
-use crate::memory::{LARGE_FROM_BYTES, Memory, Room};
+use crate::memory::{ArrivingBytes, LARGE_FROM_BYTES, MemoryBudget};
 
 /// How patient and how generous to be with a request's body.
 #[derive(Debug, Clone, Copy)]
@@ -27,17 +27,18 @@ pub(crate) struct BodyBounds {
     pub(crate) whole: Duration,
 }
 
-/// Reads a body whole. A large one takes room as it arrives and keeps it as long as its bytes live. One
-/// that announces too much is refused before any of it is asked for, and none is read on once it is refused.
+/// Reads a body whole. A large one takes a memory permit as it arrives and keeps it as long as its bytes
+/// live. One that announces too much is refused before any of it is asked for, and none is read on once it
+/// is refused.
 pub(crate) async fn read(
     headers: &HeaderMap,
     body: Body,
     bounds: BodyBounds,
-    memory: &Memory,
+    memory: &MemoryBudget,
 ) -> Result<Bytes, ApiError> {
     let declared = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     let whole = async {
-        let mut arriving = Arriving { body, bounds, bytes: BytesMut::new(), room: None };
+        let mut arriving = Arriving { body, bounds, bytes: BytesMut::new(), large: None };
         arriving.collect(declared, memory).await?;
         Ok(arriving.finish())
     };
@@ -50,40 +51,59 @@ struct Arriving {
     body: Body,
     bounds: BodyBounds,
     bytes: BytesMut,
-    room: Option<Room>,
+    /// The bytes, once they are many.
+    large: Option<ArrivingBytes>,
 }
 
 impl Arriving {
-    async fn collect(&mut self, declared: Option<u64>, memory: &Memory) -> Result<(), ApiError> {
+    async fn collect(&mut self, declared: Option<u64>, memory: &MemoryBudget) -> Result<(), ApiError> {
         self.check(declared.unwrap_or(0))?;
         while let Some(chunk) = next_chunk(&mut self.body, self.bounds.stall).await? {
-            let len = self.bytes.len() + chunk.len();
+            let len = self.len() + chunk.len();
             self.check(len as u64)?;
-            if len >= LARGE_FROM_BYTES && len > self.bytes.capacity() {
-                self.grow(len, memory).await?;
+            if len >= LARGE_FROM_BYTES {
+                self.append_large(declared, &chunk, memory).await?;
+            } else {
+                self.bytes.extend_from_slice(&chunk);
             }
-            self.bytes.extend_from_slice(&chunk);
         }
         Ok(())
+    }
+
+    fn len(&self) -> usize {
+        self.large.as_ref().map_or(self.bytes.len(), |large| large.filled().len())
     }
 
     fn check(&self, len: u64) -> Result<(), ApiError> {
         convert::within("body bytes", self.bounds.bytes_max, len)
     }
 
-    /// Doubles the buffer within the limit, when there is room for it.
-    async fn grow(&mut self, len: usize, memory: &Memory) -> Result<(), ApiError> {
-        let grown = (2 * len).min(self.bounds.bytes_max);
-        if let Some(lacking) = memory.lacking(self.room.as_ref(), grown) {
-            self.room = Some(memory.take(lacking).await?.joined(self.room.take()));
+    /// Appends to the large bytes, when there is a permit for it. What came before moves there first.
+    async fn append_large(
+        &mut self,
+        declared: Option<u64>,
+        chunk: &[u8],
+        memory: &MemoryBudget,
+    ) -> Result<(), ApiError> {
+        let large = match &mut self.large {
+            Some(large) => large,
+            None => {
+                let declared = declared.and_then(|len| usize::try_from(len).ok());
+                let most = declared.unwrap_or(self.bounds.bytes_max).max(self.bytes.len() + chunk.len());
+                self.large.insert(ArrivingBytes::new(most)?)
+            }
+        };
+        if let Some(wanted) = large.wanted(self.bytes.len() + chunk.len()) {
+            large.cover(wanted, wanted.acquire(memory).await?);
         }
-        self.bytes.reserve(grown - self.bytes.len());
+        large.append(&std::mem::take(&mut self.bytes));
+        large.append(chunk);
         Ok(())
     }
 
     fn finish(self) -> Bytes {
-        match self.room {
-            Some(room) => room.hold(self.bytes),
+        match self.large {
+            Some(large) => large.finish(),
             None => self.bytes.freeze(),
         }
     }

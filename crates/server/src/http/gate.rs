@@ -20,6 +20,7 @@ use crate::auth::{Ask, Badge, Denied, Facts, Pass};
 use crate::error::ApiError;
 use crate::principal::{Caller, PersonCaller};
 use crate::shared::Shared;
+use crate::unauthenticated::Newcomer;
 
 /// The local address that a request's connection arrived at.
 #[derive(Debug, Clone, Copy)]
@@ -73,6 +74,9 @@ fn admit(shared: &Shared, request: &mut Request) -> Result<Pass, Refusal> {
         (Pass::Serve(Badge::Person), Some(person)) => Caller::Person(person),
         _ => return Ok(pass),
     };
+    if let Some(newcomer) = request.extensions().get::<Newcomer>() {
+        newcomer.authenticated();
+    }
     let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     access::check(&caller, request.method(), route, request.uri().path())
         .map_err(|error| Box::new((error.into_response(), true)))?;

@@ -19,6 +19,7 @@ use super::linger::{Lingering, Unread};
 use super::stall::StallGuard;
 use crate::accept::{Port, accept};
 use crate::shared::Shared;
+use crate::unauthenticated::Newcomer;
 
 /// What a connection hears when the server is full.
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\n\
@@ -43,7 +44,7 @@ impl Port for Gateway {
         FULL.to_vec()
     }
 
-    async fn exchange<S>(self, stream: S, local: IpAddr)
+    async fn exchange<S>(self, stream: S, local: IpAddr, newcomer: Newcomer)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -53,6 +54,7 @@ impl Port for Gateway {
         let stream = Lingering::new(StallGuard::new(stream, timeouts.write_stall), unread.clone());
         let service = service_fn(move |mut request: hyper::Request<Incoming>| {
             request.extensions_mut().insert(ArrivedAt(local));
+            request.extensions_mut().insert(newcomer.clone());
             let (has_body, unread) = (!request.body().is_end_stream(), unread.clone());
             let answer = router.call(request);
             async move {

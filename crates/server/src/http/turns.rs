@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use turnkeep_store::Turn;
+use turnkeep_store::{LargeBuffer, ReadError, Turn};
 use turnkeep_types::{ContextId, TurnId};
 use turnkeep_wire::json;
 
@@ -19,6 +19,8 @@ use crate::shared::Shared;
 
 /// Pages of more turns than this are made on a thread of their own.
 const BLOCKING_FROM_TURNS: usize = 512;
+/// What showing a byte of payload takes, about: the byte unpacked, its text as the text grows, and the copy.
+const RENDERED_PER_BYTE: usize = 4;
 /// What a turn's text has besides its payload, about.
 const TURN_TEXT_BYTES: usize = 512;
 
@@ -66,18 +68,23 @@ fn head_turns(
 fn long(turns: &[Turn]) -> Option<usize> {
     let bytes: usize = turns.iter().map(|turn| turn.raw_len as usize).sum();
     let is_long = turns.len() > BLOCKING_FROM_TURNS || bytes >= LARGE_FROM_BYTES;
-    is_long.then_some(3 * (bytes + turns.len() * TURN_TEXT_BYTES))
+    is_long.then_some(RENDERED_PER_BYTE * (bytes + turns.len() * TURN_TEXT_BYTES))
 }
 
-/// Makes a long answer on another thread; its room is free when it has been sent.
+/// Makes a long answer on another thread; its permit is free when it has been sent.
 async fn reply_long<F>(shared: &Arc<Shared>, bytes: usize, render: F) -> Result<Response, ApiError>
 where
     F: FnOnce(&Shared) -> Result<String, ApiError> + Send + 'static,
 {
-    let room = shared.memory.take(bytes.min(3 * shared.config.limits.page_bytes_max)).await?;
+    let permit =
+        shared.memory.acquire(bytes.min(RENDERED_PER_BYTE * shared.config.limits.page_bytes_max)).await?;
     let reader = Arc::clone(shared);
-    let text = shared.blocking(move || render(&reader)).await?;
-    Ok(reply(room.hold(text)))
+    // The text is copied so that its own memory is freed where it was made. See `LargeBuffer`.
+    let text = shared.work_on_large(move || {
+        let text = render(&reader)?;
+        Ok(LargeBuffer::copy_of(text.as_bytes()).map_err(|_| ReadError::NoMemory(text.len() as u64))?)
+    });
+    Ok(reply(permit.hold(text.await?)))
 }
 
 /// One turn. What a page shows as a turn's `error` is here the status.

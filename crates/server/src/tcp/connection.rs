@@ -2,7 +2,7 @@
 //!
 //! The loop matches a closed [`Event`]. What may be taken from the peer is bounded by the requests and
 //! bytes that are owed to it and by the bytes that it has not read; beyond that it is not read from,
-//! and TCP does the rest. A large frame waits for room, and is refused when none comes.
+//! and TCP does the rest. A large frame waits for a memory permit, and is refused when none comes.
 
 use std::future::poll_fn;
 use std::io;
@@ -20,12 +20,14 @@ use super::Tcp;
 use super::dispatch::{Slow, Step, settle};
 use super::greeting::{self, GREETING_BYTES_MAX};
 use super::inbox::Inbox;
+use super::large_frame::LargeFrame;
 use super::outbox::Outbox;
 use super::replies::{Owed, Replies, Settled, Ticket};
 use super::subscription::{Chunk, Subscriptions};
 use super::watchdog::{Activity, Late, Watchdog};
 use crate::error::ApiError;
-use crate::memory::Room;
+use crate::memory::{MemoryPermit, WantedPermit};
+use crate::unauthenticated::Newcomer;
 
 /// Requests that a connection may have in flight.
 const IN_FLIGHT_REQUESTS_MAX: usize = 1024;
@@ -42,7 +44,7 @@ const STOPPED_LINGER: Duration = Duration::from_millis(100);
 enum Event {
     Settled(Ticket, Settled),
     Finished(Ticket, Owed),
-    Room(Result<Room, ApiError>),
+    Permit(WantedPermit, Result<MemoryPermit, ApiError>),
     Delivered(Chunk),
     Wrote(io::Result<()>),
     Received(io::Result<usize>),
@@ -63,7 +65,11 @@ enum Phase {
     Closing,
 }
 
-type RoomWait = Pin<Box<dyn Future<Output = Result<Room, ApiError>> + Send>>;
+/// A wait for the permit of the large frame that is arriving.
+struct PermitWait {
+    wanted: WantedPermit,
+    permit: Pin<Box<dyn Future<Output = Result<MemoryPermit, ApiError>> + Send>>,
+}
 
 /// One connection.
 pub(super) struct Connection<S> {
@@ -71,6 +77,8 @@ pub(super) struct Connection<S> {
     pub(super) session_id: u64,
     stream: S,
     phase: Phase,
+    /// Until a token was shown.
+    newcomer: Option<Newcomer>,
     /// Set when we end the connection, not the peer: how long it may take to read our last words.
     linger: Option<Duration>,
     inbox: Inbox,
@@ -78,27 +86,27 @@ pub(super) struct Connection<S> {
     replies: Replies,
     slow: Option<Slow>,
     subscriptions: Subscriptions,
-    /// The wait for room for the large frame that is arriving.
-    room_wait: Option<RoomWait>,
+    permit_wait: Option<PermitWait>,
     watchdog: Watchdog,
     stopping: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
-    pub(super) fn new(stream: S, tcp: Arc<Tcp>) -> Self {
+    pub(super) fn new(stream: S, tcp: Arc<Tcp>, newcomer: Option<Newcomer>) -> Self {
         let config = &tcp.shared.config;
         let phase = if config.auth.is_off() { Phase::Open } else { Phase::Greeting };
         Self {
             session_id: tcp.next_session(),
             stream,
             phase,
+            newcomer,
             linger: None,
             inbox: Inbox::new(),
             outbox: Outbox::default(),
             replies: Replies::default(),
             slow: None,
             subscriptions: Subscriptions::default(),
-            room_wait: None,
+            permit_wait: None,
             watchdog: Watchdog::new(&config.timeouts),
             stopping: Box::pin(tcp.shared.stopping.clone().cancelled_owned()),
             tcp,
@@ -111,7 +119,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             match poll_fn(|context| self.poll_event(context)).await {
                 Event::Settled(ticket, settled) => self.emit(ticket, settled),
                 Event::Finished(ticket, owed) => self.finished(ticket, owed),
-                Event::Room(room) => self.room_found(room),
+                Event::Permit(wanted, permit) => self.on_permit(wanted, permit),
                 Event::Delivered(chunk) => self.deliver(chunk),
                 Event::Wrote(written) => {
                     written?;
@@ -156,10 +164,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         {
             return Poll::Ready(Event::Finished(ticket, owed));
         }
-        if let Some(wait) = &mut self.room_wait
-            && let Poll::Ready(room) = wait.as_mut().poll(context)
+        if let Some(wait) = &mut self.permit_wait
+            && let Poll::Ready(permit) = wait.permit.as_mut().poll(context)
         {
-            return Poll::Ready(Event::Room(room));
+            return Poll::Ready(Event::Permit(wait.wanted, permit));
         }
         if let Poll::Ready((ticket, settled)) = self.replies.poll_next(context) {
             return Poll::Ready(Event::Settled(ticket, settled));
@@ -186,7 +194,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     }
 
     fn is_reading(&self) -> bool {
-        matches!(self.phase, Phase::Greeting | Phase::Open) && self.room_wait.is_none() && self.has_capacity()
+        matches!(self.phase, Phase::Greeting | Phase::Open)
+            && self.permit_wait.is_none()
+            && self.has_capacity()
     }
 
     fn activity(&self) -> Activity {
@@ -195,7 +205,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             owing: !self.replies.is_empty(),
             writing: self.outbox.is_writing(),
             subscribed: !self.subscriptions.is_empty(),
-            holding: self.outbox.holds_room() || self.subscriptions.holds_room(),
+            holding: self.outbox.holds_permits() || self.subscriptions.holds_permit(),
         }
     }
 
@@ -209,11 +219,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     /// Takes every whole frame that may be taken now.
     fn take_frames(&mut self) {
         let mut taken = false;
-        while self.phase != Phase::Closing && self.room_wait.is_none() && self.has_capacity() {
+        while self.phase != Phase::Closing && self.permit_wait.is_none() && self.has_capacity() {
             match self.inbox.take(self.frame_bytes_max()) {
-                Ok(Some((frame, room))) => self.on_frame(frame, room),
+                Ok(Some(frame)) => self.on_frame(frame),
                 Ok(None) => {
-                    self.find_room();
+                    self.seek_permit();
                     break;
                 }
                 Err(too_long) => self.refuse_frame(too_long),
@@ -233,31 +243,42 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         if self.phase == Phase::Greeting { max.min(GREETING_BYTES_MAX) } else { max }
     }
 
-    /// A large frame is read on only when there is room for it.
-    fn find_room(&mut self) {
-        let memory = &self.tcp.shared.memory;
-        let Some(bytes) = self.inbox.lacks(memory).filter(|_| self.phase != Phase::Stopping) else { return };
-        match memory.try_take(bytes) {
-            Some(room) => self.inbox.add_room(room),
-            None => self.room_wait = Some(Box::pin(memory.take(bytes))),
+    /// A large frame is read on only under a permit.
+    fn seek_permit(&mut self) {
+        if self.phase == Phase::Stopping {
+            return;
+        }
+        let wanted = match self.inbox.wanted_permit() {
+            Ok(Some(wanted)) => wanted,
+            Ok(None) => return,
+            Err(error) => return self.skip_frame(error),
+        };
+        let budget = &self.tcp.shared.memory;
+        match wanted.try_acquire(budget) {
+            Some(permit) => self.inbox.cover(wanted, permit),
+            None => {
+                self.permit_wait = Some(PermitWait { wanted, permit: Box::pin(wanted.acquire(budget)) });
+            }
         }
     }
 
-    fn room_found(&mut self, room: Result<Room, ApiError>) {
-        self.room_wait = None;
-        match room {
-            Ok(room) => self.inbox.add_room(room),
-            Err(busy) => {
-                if let Some(header) = self.inbox.skip_frame() {
-                    self.refuse(header, busy);
-                }
-            }
+    fn on_permit(&mut self, wanted: WantedPermit, permit: Result<MemoryPermit, ApiError>) {
+        self.permit_wait = None;
+        match permit {
+            Ok(permit) => self.inbox.cover(wanted, permit),
+            Err(error) => self.skip_frame(error),
+        }
+    }
+
+    fn skip_frame(&mut self, error: ApiError) {
+        if let Some(header) = self.inbox.skip_frame() {
+            self.refuse(header, error);
         }
     }
 
     fn refuse(&mut self, header: Header, error: ApiError) {
         let frame = Frame { header, payload: bytes::Bytes::new() };
-        self.owe(Ticket::of(&frame, None), Owed::Settled(Settled::Failure(error)));
+        self.owe(Ticket::of(&frame), Owed::Settled(Settled::Failure(error)));
     }
 
     fn refuse_frame(&mut self, too_long: FrameTooLong) {
@@ -266,8 +287,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         self.end();
     }
 
-    fn on_frame(&mut self, frame: Frame, room: Option<Room>) {
-        let ticket = Ticket::of(&frame, room);
+    fn on_frame(&mut self, frame: Frame) {
+        let ticket = Ticket::of(&frame);
         if self.phase == Phase::Stopping {
             return self.take_step(settle(ticket, Err(ApiError::shutting_down())));
         }
@@ -287,6 +308,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         match greeting::welcome(&self.tcp.shared.config.auth, self.session_id, hello) {
             Ok(welcome) => {
                 self.phase = Phase::Open;
+                if let Some(newcomer) = self.newcomer.take() {
+                    newcomer.authenticated();
+                }
                 settle(ticket, Ok(Response::Hello(welcome)))
             }
             Err(error) if error.code == ErrorCode::Unauthorized => self.hang_up(ticket, error),
@@ -327,6 +351,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         match self.subject_to_stop(settled) {
             Settled::Response(response) => response.encode(ticket.req_id, self.outbox.buffer()),
             Settled::Encoded(frame) => self.outbox.append(frame),
+            Settled::Large(frame) => self.outbox.append_large(frame),
             Settled::Failure(error) => {
                 error.log();
                 status = error.code.status();
@@ -339,7 +364,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 self.subscriptions.begin(&opening, &self.tcp);
             }
         }
-        self.outbox.keep(ticket.room, None);
+        self.outbox.keep(ticket.permit, None);
         self.tcp.shared.metrics.tcp(message_name(ticket.msg_type), status);
     }
 
@@ -357,8 +382,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         if self.outbox.is_empty() {
             self.watchdog.wrote();
         }
-        self.outbox.append(chunk.frames);
-        self.outbox.keep(chunk.room, chunk.place);
+        if chunk.pieces.is_empty() {
+            self.outbox.append(chunk.frames);
+        } else {
+            self.outbox.append_large(LargeFrame { head: chunk.frames, pieces: chunk.pieces });
+        }
+        self.outbox.keep(chunk.permit, chunk.place);
     }
 
     pub(super) fn subscribe(&mut self, ticket: Ticket, ask: &Subscribe) -> Step {
@@ -387,7 +416,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     fn stop(&mut self) {
         self.phase = Phase::Stopping;
         self.linger = Some(STOPPED_LINGER);
-        self.room_wait = None;
+        self.permit_wait = None;
         self.subscriptions.end_all(&ApiError::shutting_down(), self.outbox.buffer());
     }
 

@@ -4,14 +4,16 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncWrite};
+use turnkeep_store::blob::verifying_bytes;
 use turnkeep_store::{Command, ReadError, Store};
-use turnkeep_types::{BlobHash, ContextId, Limits};
+use turnkeep_types::{BlobHash, Compression, ContextId, Limits};
 use turnkeep_wire::message::{AppendBatch, AppendTurn, AttachFs, ContextHead, SentTurn};
 use turnkeep_wire::{Request, Response};
 
 use super::Tcp;
 use super::connection::Connection;
-use super::page::{Page, encode_whole_blob};
+use super::large_frame::LargeFrame;
+use super::page::{Page, encode_large_blob, encode_whole_blob};
 use super::replies::{Ack, Owed, Settled, Ticket};
 use crate::convert::{self, Policy};
 use crate::error::ApiError;
@@ -49,7 +51,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             Request::GetBlob(hash) => tcp.blob(ticket, hash),
             Request::AttachFs(r) => tcp.attach(ticket, r),
             Request::PutBlob(r) => {
-                tcp.write(ticket, Ack::BlobPut(r.hash), r.bytes.len(), |policy| convert::put_blob(policy, r))
+                let bytes = verifying_bytes(r.bytes.len(), 0, Compression::None);
+                tcp.write(ticket, Ack::BlobPut(r.hash), bytes, |policy| convert::put_blob(policy, r))
             }
             Request::PutBundle(r) => tcp.write(ticket, Ack::BundlePut, r.json.len(), move |policy| {
                 convert::put_bundle(policy, r.id.as_str().to_owned(), r.json)
@@ -80,9 +83,18 @@ fn presence(store: &Store, hashes: &[BlobHash]) -> Response {
     Response::HasBlobs(hashes.iter().map(|hash| store.has_blob(*hash).is_some()).collect())
 }
 
-/// What verifying a turn's payload goes through, as its sender says.
-fn weight(turn: &SentTurn) -> usize {
-    turn.payload.len().max(turn.raw_len as usize)
+/// The memory that verifying these payloads takes besides their frame, as their sender says. Compressed
+/// ones are unpacked one after the other; what others are compressed to stays until it is written.
+fn verifying_bytes_of<'a>(turns: impl IntoIterator<Item = &'a SentTurn>, blob_bytes_max: usize) -> usize {
+    let (mut unpacked, mut compressed) = (0, 0);
+    for turn in turns {
+        let bytes = verifying_bytes(turn.payload.len(), turn.raw_len, turn.compression);
+        match turn.compression {
+            Compression::Zstd => unpacked = unpacked.max(bytes.min(blob_bytes_max)),
+            Compression::None => compressed += bytes,
+        }
+    }
+    unpacked + compressed
 }
 
 impl Tcp {
@@ -97,7 +109,7 @@ impl Tcp {
         if let Err(error) = self.shared.refuse_world(append.context) {
             return settle(ticket, Err(error));
         }
-        let bytes = weight(&append.turn).min(self.shared.policy.limits.blob_bytes_max);
+        let bytes = verifying_bytes_of([&append.turn], self.shared.policy.limits.blob_bytes_max);
         self.write(ticket, Ack::Turn, bytes, |policy| convert::append_turn(policy, append))
     }
 
@@ -105,8 +117,7 @@ impl Tcp {
         if let Err(error) = self.shared.refuse_world(batch.context) {
             return settle(ticket, Err(error));
         }
-        let bytes: usize = batch.turns.iter().map(weight).sum();
-        let bytes = bytes.min(self.shared.policy.limits.batch_raw_bytes_max);
+        let bytes = verifying_bytes_of(&batch.turns, self.shared.policy.limits.blob_bytes_max);
         let ack = Ack::Batch(batch.context);
         self.write(ticket, ack, bytes, |policy| convert::append_batch(policy, batch))
     }
@@ -142,21 +153,26 @@ impl Tcp {
     where
         F: FnOnce(&Policy) -> Result<Command, ApiError> + Send + 'static,
     {
-        match self.make_large(bytes, make).await {
+        match self.make_large(ticket.held_bytes(), bytes, make).await {
             Ok(command) => self.submit(ticket, ack, command).await,
             Err(error) => (ticket, Owed::Settled(Settled::Failure(error))),
         }
     }
 
-    /// Makes a command on another thread, within room for what its payloads unpack to; the room of the
-    /// bytes as sent is the ticket's.
-    async fn make_large<F>(self: &Arc<Self>, bytes: usize, make: F) -> Result<Command, ApiError>
+    /// Makes a command on another thread, under a permit for what its payloads unpack or are compressed
+    /// to. The frame's own permit stays with the frame's bytes, of which the command has parts.
+    async fn make_large<F>(
+        self: &Arc<Self>,
+        frame_bytes: usize,
+        bytes: usize,
+        make: F,
+    ) -> Result<Command, ApiError>
     where
         F: FnOnce(&Policy) -> Result<Command, ApiError> + Send + 'static,
     {
-        let room = self.shared.memory.take(bytes).await?;
+        let permit = self.shared.memory.acquire_beside(frame_bytes, bytes).await?;
         let tcp = Arc::clone(self);
-        self.shared.blocking(move || room.during(|| make(&tcp.shared.policy))).await
+        self.shared.work_on_large(move || permit.during_command(|| make(&tcp.shared.policy))).await
     }
 
     async fn submit(self: Arc<Self>, ticket: Ticket, ack: Ack, command: Command) -> (Ticket, Owed) {
@@ -179,13 +195,14 @@ impl Tcp {
         if !worlds.is_empty() {
             return Step::Await(Box::pin(Arc::clone(self).page_of_worlds(ticket, page, worlds)));
         }
-        let bytes = page.bytes().min(limits.page_bytes_max);
+        let bytes = page_bytes(&page, limits);
         let req_id = ticket.req_id;
         if bytes < LARGE_FROM_BYTES {
             return encoded(ticket, page.encode(store, limits, req_id));
         }
         let tcp = Arc::clone(self);
-        self.read_large(ticket, bytes, move || page.encode(tcp.store(), &tcp.shared.policy.limits, req_id))
+        let encode = move || page.encode_large(tcp.store(), &tcp.shared.policy.limits, req_id);
+        self.read_large(ticket, bytes, encode)
     }
 
     /// A page with payloads of worlds: read past their ledgers, which leaves a line in each.
@@ -197,13 +214,13 @@ impl Tcp {
     ) -> (Ticket, Owed) {
         let made = async {
             self.shared.note_raw_read(&worlds, "turns").await?;
-            let bytes = page.bytes().min(self.shared.policy.limits.page_bytes_max);
-            ticket.room = Some(self.shared.memory.take(bytes).await?);
+            let bytes = page_bytes(&page, &self.shared.policy.limits);
+            ticket.permit = Some(self.shared.memory.acquire(bytes).await?);
             let (tcp, req_id) = (Arc::clone(&self), ticket.req_id);
-            let encode = move || Ok(page.encode(tcp.store(), &tcp.shared.policy.limits, req_id)?);
-            self.shared.blocking(encode).await
+            let encode = move || Ok(page.encode_large(tcp.store(), &tcp.shared.policy.limits, req_id)?);
+            self.shared.work_on_large(encode).await
         };
-        let settled = made.await.map_or_else(Settled::Failure, Settled::Encoded);
+        let settled = made.await.map_or_else(Settled::Failure, Settled::Large);
         (ticket, Owed::Settled(settled))
     }
 
@@ -219,7 +236,7 @@ impl Tcp {
             }
             Some(raw_len) => {
                 let tcp = Arc::clone(self);
-                let encode = move || encode_whole_blob(tcp.store(), hash, req_id);
+                let encode = move || encode_large_blob(tcp.store(), hash, req_id);
                 self.read_large(ticket, raw_len as usize, encode)
             }
         }
@@ -229,30 +246,35 @@ impl Tcp {
     async fn blob_of_worlds(self: Arc<Self>, mut ticket: Ticket, hash: BlobHash, len: u32) -> (Ticket, Owed) {
         let made = async {
             self.shared.note_blob_read(hash).await?;
-            ticket.room = Some(self.shared.memory.take(len as usize).await?);
+            ticket.permit = Some(self.shared.memory.acquire(len as usize).await?);
             let (tcp, req_id) = (Arc::clone(&self), ticket.req_id);
-            self.shared.blocking(move || Ok(encode_whole_blob(tcp.store(), hash, req_id)?)).await
+            self.shared.work_on_large(move || Ok(encode_large_blob(tcp.store(), hash, req_id)?)).await
         };
-        let settled = made.await.map_or_else(Settled::Failure, Settled::Encoded);
+        let settled = made.await.map_or_else(Settled::Failure, Settled::Large);
         (ticket, Owed::Settled(settled))
     }
 
-    /// Takes room for an answer and makes it on another thread.
+    /// Acquires a permit for an answer and makes it on another thread.
     fn read_large<F>(&self, mut ticket: Ticket, bytes: usize, encode: F) -> Step
     where
-        F: FnOnce() -> Result<bytes::BytesMut, ReadError> + Send + 'static,
+        F: FnOnce() -> Result<LargeFrame, ReadError> + Send + 'static,
     {
-        let room = self.shared.memory.take(bytes);
+        let permit = self.shared.memory.acquire(bytes);
         let shared = Arc::clone(&self.shared);
         Step::Await(Box::pin(async move {
             let made = async {
-                ticket.room = Some(room.await?);
-                shared.blocking(move || encode().map_err(ApiError::from)).await
+                ticket.permit = Some(permit.await?);
+                shared.work_on_large(move || encode().map_err(ApiError::from)).await
             };
-            let settled = made.await.map_or_else(Settled::Failure, Settled::Encoded);
+            let settled = made.await.map_or_else(Settled::Failure, Settled::Large);
             (ticket, Owed::Settled(settled))
         }))
     }
+}
+
+/// About how many bytes a page will have. It is cut to the limit, but a single turn is never cut away.
+fn page_bytes(page: &Page, limits: &Limits) -> usize {
+    page.bytes().min(limits.page_bytes_max.max(limits.blob_bytes_max))
 }
 
 fn encoded(ticket: Ticket, frame: Result<bytes::BytesMut, ReadError>) -> Step {

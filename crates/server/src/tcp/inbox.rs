@@ -1,25 +1,28 @@
 //! Bytes on their way in: read, held until a frame is whole, and given back.
 //!
-//! A declared length is never reserved: the buffer grows with what has come, and that of a large frame
-//! only as far as it has room for. A large frame is read to its end and no further, so that it takes
-//! its whole buffer with it; a frame for which no room came is skipped. Between frames a connection
-//! keeps at most [`BUFFER_BYTES_KEPT`].
+//! A declared length takes no memory: the buffer grows with what has come. When enough of a large frame
+//! has come, it moves to [`ArrivingBytes`], which take memory only as far as the frame's permit allows. A
+//! large frame is read to its end and no further, so that it takes all of its memory with it; a frame
+//! that gets no permit is skipped. Between frames a connection keeps at most [`BUFFER_BYTES_KEPT`].
 
 use std::io;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, BufMut, BytesMut};
-use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 use turnkeep_wire::{Frame, FrameTooLong, HEADER_BYTES, Header};
 
-use crate::memory::{LARGE_FROM_BYTES, Memory, Room};
+use crate::error::ApiError;
+use crate::memory::{ArrivingBytes, LARGE_FROM_BYTES, MemoryPermit, WantedPermit};
 
 /// What is read at once, at first and at most; it doubles whenever a read fills it.
 const READ_BYTES_MIN: usize = 4 << 10;
 const READ_BYTES_MAX: usize = 64 << 10;
 /// A larger buffer is given back when its frames have been taken.
 const BUFFER_BYTES_KEPT: usize = 2 * READ_BYTES_MAX;
+/// So much of a large frame must have come before it gets memory of its own.
+const LARGE_BYTES_FIRST: usize = LARGE_FROM_BYTES / 2;
 
 /// What has come and is not yet taken.
 #[derive(Debug)]
@@ -28,20 +31,20 @@ pub(super) struct Inbox {
     read_bytes: usize,
     /// What the buffer took when it last grew; frames that were taken may still share it.
     allocated: usize,
-    /// Room for the large frame that is arriving.
-    room: Option<Room>,
+    /// The large frame that is arriving. Its first bytes are in the buffer until it has a permit.
+    large: Option<ArrivingBytes>,
     /// Bytes of a refused frame that are still to come.
     skip: usize,
 }
 
 impl Inbox {
     pub(super) fn new() -> Self {
-        Self { buffer: BytesMut::new(), read_bytes: READ_BYTES_MIN, allocated: 0, room: None, skip: 0 }
+        Self { buffer: BytesMut::new(), read_bytes: READ_BYTES_MIN, allocated: 0, large: None, skip: 0 }
     }
 
     /// Whether no frame has begun.
     pub(super) fn is_empty(&self) -> bool {
-        self.buffer.is_empty() && self.skip == 0
+        self.buffer.is_empty() && self.large.is_none() && self.skip == 0
     }
 
     /// Reads what is there; 0 at the end of the stream.
@@ -53,12 +56,18 @@ impl Inbox {
     where
         S: AsyncRead + Unpin,
     {
+        if let Some(large) = &mut self.large {
+            return poll_read_large(large, stream, context);
+        }
         if let Some(more) = self.growth() {
             self.buffer.reserve(more);
             self.allocated = self.buffer.capacity();
         }
-        let most = self.large().map_or(usize::MAX, |frame| frame - self.buffer.len());
-        let mut space = (&mut self.buffer).limit(most);
+        let most = match self.frame_bytes() {
+            Some(frame) if frame >= LARGE_FROM_BYTES => LARGE_BYTES_FIRST.saturating_sub(self.buffer.len()),
+            _ => usize::MAX,
+        };
+        let mut space = (&mut self.buffer).limit(most.max(1));
         let received = ready!(pin!(stream.read_buf(&mut space)).poll(context))?;
         if self.buffer.len() == self.buffer.capacity() {
             self.read_bytes = (self.read_bytes * 2).min(READ_BYTES_MAX);
@@ -71,8 +80,7 @@ impl Inbox {
         let (have, free) = (self.buffer.len(), self.buffer.capacity() - self.buffer.len());
         let rest = self.frame_bytes().map_or(1, |frame| frame.saturating_sub(have));
         let want = rest.clamp(self.read_bytes, self.read_bytes.max(have));
-        let suffices = free >= want / 4 || (free >= rest && self.large().is_some());
-        (!suffices).then_some(want)
+        (free < want / 4).then_some(want)
     }
 
     /// The frame that is arriving, header included, as far as it is known.
@@ -80,43 +88,55 @@ impl Inbox {
         Header::peek(&self.buffer).map(|header| HEADER_BYTES + header.len as usize)
     }
 
-    /// The same, if it is large and not yet whole.
-    fn large(&self) -> Option<usize> {
-        self.frame_bytes().filter(|bytes| *bytes >= LARGE_FROM_BYTES && *bytes > self.buffer.len())
+    /// The permit that has to be acquired before more of a large frame is read.
+    pub(super) fn wanted_permit(&mut self) -> Result<Option<WantedPermit>, ApiError> {
+        if self.large.is_none()
+            && self.buffer.len() >= LARGE_BYTES_FIRST
+            && let Some(bytes) = self.frame_bytes().filter(|bytes| *bytes >= LARGE_FROM_BYTES)
+        {
+            self.large = Some(ArrivingBytes::new(bytes)?);
+        }
+        let Some(large) = &self.large else { return Ok(None) };
+        Ok(large.wanted(self.buffer.len().max(1)))
     }
 
-    /// Room that has to be found before more is read.
-    pub(super) fn lacks(&self, memory: &Memory) -> Option<usize> {
-        let frame = self.large()?;
-        let grown = (self.buffer.len() + self.growth()?).max(2 * self.buffer.capacity()).min(frame);
-        if grown < LARGE_FROM_BYTES { None } else { memory.lacking(self.room.as_ref(), grown) }
+    /// Takes the permit that was wanted.
+    pub(super) fn cover(&mut self, wanted: WantedPermit, permit: MemoryPermit) {
+        let Some(large) = &mut self.large else { return };
+        large.cover(wanted, permit);
+        large.append(&self.buffer);
+        self.buffer.clear();
     }
 
-    pub(super) fn add_room(&mut self, room: Room) {
-        self.room = Some(room.joined(self.room.take()));
-    }
-
-    /// The next whole frame, with its room if it is large.
-    pub(super) fn take(
-        &mut self,
-        frame_bytes_max: usize,
-    ) -> Result<Option<(Frame, Option<Room>)>, FrameTooLong> {
+    /// The next whole frame. A large one holds its permit for as long as its bytes live.
+    pub(super) fn take(&mut self, frame_bytes_max: usize) -> Result<Option<Frame>, FrameTooLong> {
         if self.skip > 0 {
             let skipped = self.skip.min(self.buffer.len());
             self.buffer.advance(skipped);
             self.skip -= skipped;
         }
-        let frame = Frame::take(&mut self.buffer, frame_bytes_max)?;
-        Ok(frame.map(|frame| (frame, self.room.take())))
+        if self.large.is_some() {
+            return Ok(self.take_large());
+        }
+        Frame::take(&mut self.buffer, frame_bytes_max)
+    }
+
+    fn take_large(&mut self) -> Option<Frame> {
+        let large = self.large.take_if(|large| large.is_complete())?;
+        let mut payload = large.finish();
+        let header = Header::peek(&payload)?;
+        payload.advance(HEADER_BYTES);
+        Some(Frame { header, payload })
     }
 
     /// Gives up on the frame that is arriving: what has come of it is dropped, the rest will be.
     pub(super) fn skip_frame(&mut self) -> Option<Header> {
-        let header = Header::peek(&self.buffer)?;
-        let bytes = HEADER_BYTES + header.len as usize;
-        self.skip = bytes.saturating_sub(self.buffer.len());
-        self.buffer.advance(bytes - self.skip);
-        self.room = None;
+        let large = self.large.take();
+        let come = large.as_ref().map_or(&[][..], ArrivingBytes::filled);
+        let header = Header::peek(come).or_else(|| Header::peek(&self.buffer))?;
+        let rest = HEADER_BYTES + header.len as usize - come.len();
+        self.skip = rest.saturating_sub(self.buffer.len());
+        self.buffer.advance(rest - self.skip);
         self.shed();
         Some(header)
     }
@@ -130,17 +150,37 @@ impl Inbox {
     }
 }
 
+/// Reads into a large frame. Without space it waits: reading nothing would look like the stream's end.
+fn poll_read_large<S>(
+    large: &mut ArrivingBytes,
+    stream: &mut S,
+    context: &mut Context<'_>,
+) -> Poll<io::Result<usize>>
+where
+    S: AsyncRead + Unpin,
+{
+    let mut space = ReadBuf::new(large.space());
+    if space.remaining() == 0 {
+        return Poll::Pending;
+    }
+    ready!(Pin::new(stream).poll_read(context, &mut space))?;
+    let received = space.filled().len();
+    large.advance(received);
+    Poll::Ready(Ok(received))
+}
+
 #[cfg(test)]
 mod tests {
     use std::future::poll_fn;
     use std::time::Duration;
 
     use super::*;
+    use crate::memory::MemoryBudget;
 
     const MAX: usize = 64 << 20;
 
-    fn memory(bytes: usize) -> Memory {
-        Memory::new(bytes, Duration::from_secs(1))
+    fn memory(bytes: usize) -> MemoryBudget {
+        MemoryBudget::new(bytes, Duration::from_secs(1))
     }
 
     fn frame(req_id: u64, len: usize) -> Vec<u8> {
@@ -151,14 +191,14 @@ mod tests {
         out.to_vec()
     }
 
-    /// Reads until a frame is whole, taking whatever room it lacks.
-    async fn next(inbox: &mut Inbox, stream: &mut &[u8], memory: &Memory) -> (Frame, Option<Room>) {
+    /// Reads until a frame is whole, acquiring whatever permit it wants.
+    async fn next(inbox: &mut Inbox, stream: &mut &[u8], memory: &MemoryBudget) -> Frame {
         loop {
             if let Some(taken) = inbox.take(MAX).unwrap() {
                 return taken;
             }
-            if let Some(bytes) = inbox.lacks(memory) {
-                inbox.add_room(memory.try_take(bytes).unwrap());
+            if let Some(wanted) = inbox.wanted_permit().unwrap() {
+                inbox.cover(wanted, wanted.try_acquire(memory).unwrap());
             }
             assert!(poll_fn(|context| inbox.poll_read(stream, context)).await.unwrap() > 0);
         }
@@ -170,45 +210,53 @@ mod tests {
         for len in [100, 32 << 20, 100, 200 << 10, 5 << 20] {
             let bytes = [frame(1, len), frame(2, 9)].concat();
             let mut stream = &bytes[..];
-            let (large, room) = next(&mut inbox, &mut stream, &memory).await;
-            assert_eq!((large.payload.len(), room.is_some()), (len, len >= LARGE_FROM_BYTES));
-            assert!(memory.held() >= if room.is_some() { len } else { 0 }, "{len}");
-            assert!(memory.held() <= len + (64 << 10), "{len}");
-            assert_eq!(next(&mut inbox, &mut stream, &memory).await.0.header.req_id, 2);
+            let large = next(&mut inbox, &mut stream, &memory).await;
+            assert!(large.payload.len() == len && large.payload.iter().all(|byte| *byte == 7), "{len}");
+            assert!(memory.used_bytes() >= if len >= LARGE_FROM_BYTES { len } else { 0 }, "{len}");
+            assert!(memory.used_bytes() <= len + (64 << 10), "{len}");
+            assert_eq!(next(&mut inbox, &mut stream, &memory).await.header.req_id, 2);
             inbox.shed();
             assert!(inbox.is_empty() && inbox.allocated <= BUFFER_BYTES_KEPT, "{len}: {inbox:?}");
-            drop(room);
-            assert_eq!(memory.held(), 0);
+            drop(large);
+            assert_eq!(memory.used_bytes(), 0);
         }
     }
 
     #[tokio::test]
-    async fn a_declared_length_takes_no_room_and_no_memory() {
-        let (memory, mut inbox) = (memory(256 << 20), Inbox::new());
+    async fn a_declared_length_takes_no_permit_and_no_memory() {
+        let mut inbox = Inbox::new();
         let mut stream = &frame(1, 64 << 20)[..100 << 10];
         while !stream.is_empty() {
-            assert_eq!(inbox.take(MAX).unwrap().map(|(frame, _)| frame), None);
-            assert_eq!(inbox.lacks(&memory), None);
+            assert_eq!(inbox.take(MAX).unwrap(), None);
+            assert_eq!(inbox.wanted_permit().unwrap(), None);
             poll_fn(|context| inbox.poll_read(&mut stream, context)).await.unwrap();
         }
         assert!(inbox.buffer.capacity() <= LARGE_FROM_BYTES, "{}", inbox.buffer.capacity());
     }
 
     #[tokio::test]
-    async fn a_frame_without_room_is_skipped_and_the_next_one_is_read() {
-        let memory = memory(4 << 20);
-        let held: Vec<_> = (0..4).map(|_| memory.try_take(1 << 20).unwrap()).collect();
-        let mut inbox = Inbox::new();
-        let bytes = [frame(1, 3 << 20), frame(2, 5)].concat();
-        let mut stream = &bytes[..];
-        while inbox.lacks(&memory).is_none() {
-            assert_eq!(inbox.take(MAX).unwrap().map(|(frame, _)| frame), None);
-            poll_fn(|context| inbox.poll_read(&mut stream, context)).await.unwrap();
+    async fn a_frame_without_a_permit_is_skipped_and_the_next_one_is_read() {
+        // It is refused before it has a permit, and again after some of it has come under one.
+        for covered_times in [0, 1, 2] {
+            let memory = memory(4 << 20);
+            let mut inbox = Inbox::new();
+            let bytes = [frame(1, 3 << 20), frame(2, 5)].concat();
+            let (mut stream, mut times) = (&bytes[..], 0);
+            loop {
+                assert_eq!(inbox.take(MAX).unwrap(), None);
+                if let Some(wanted) = inbox.wanted_permit().unwrap() {
+                    if times == covered_times {
+                        break;
+                    }
+                    times += 1;
+                    inbox.cover(wanted, wanted.try_acquire(&memory).unwrap());
+                }
+                poll_fn(|context| inbox.poll_read(&mut stream, context)).await.unwrap();
+            }
+            assert_eq!(inbox.skip_frame().unwrap().req_id, 1);
+            assert!(!inbox.is_empty() && memory.used_bytes() == 0, "the rest is still to come");
+            let next = next(&mut inbox, &mut stream, &memory).await;
+            assert_eq!((next.header.req_id, inbox.is_empty()), (2, true));
         }
-        assert_eq!(inbox.skip_frame().unwrap().req_id, 1);
-        assert!(!inbox.is_empty(), "the rest is still to come");
-        let (next, room) = next(&mut inbox, &mut stream, &memory).await;
-        assert_eq!((next.header.req_id, room.is_none(), inbox.is_empty()), (2, true, true));
-        drop(held);
     }
 }

@@ -8,6 +8,7 @@ mod connection;
 mod dispatch;
 mod greeting;
 mod inbox;
+mod large_frame;
 mod outbox;
 mod page;
 mod replies;
@@ -29,6 +30,7 @@ use turnkeep_wire::message::encode_failure;
 use crate::accept::{Port, accept};
 use crate::error::ApiError;
 use crate::shared::Shared;
+use crate::unauthenticated::Newcomer;
 use connection::Connection;
 
 /// What the connections of this port share.
@@ -65,11 +67,11 @@ impl Port for Arc<Tcp> {
         out.to_vec()
     }
 
-    async fn exchange<S>(self, stream: S, _: IpAddr)
+    async fn exchange<S>(self, stream: S, _: IpAddr, newcomer: Newcomer)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        if let Err(error) = Connection::new(stream, self).run().await {
+        if let Err(error) = Connection::new(stream, self, Some(newcomer)).run().await {
             tracing::debug!(%error, "a connection broke");
         }
     }

@@ -1,14 +1,19 @@
 //! Bytes on their way out: answers and deliveries, until the peer has taken them.
+//!
+//! Small frames are encoded one after the other into a buffer. The pieces of a large frame wait in a queue
+//! before that buffer, and each goes back to the system when it has been written.
 
+use std::collections::VecDeque;
 use std::io;
 use std::pin::pin;
 use std::task::{Context, Poll, ready};
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::memory::Room;
+use super::large_frame::LargeFrame;
+use crate::memory::MemoryPermit;
 
 /// Bytes that may wait for the peer before it is asked for nothing more.
 const UNREAD_BYTES_MAX: usize = 1 << 20;
@@ -18,13 +23,15 @@ const BUFFER_BYTES_KEPT: usize = 16 << 10;
 /// What the peer has not taken yet.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
+    /// What leaves before the buffer.
+    pieces: VecDeque<Bytes>,
     buffer: BytesMut,
     /// What the buffer took at most since it was last given back.
     allocated: usize,
     /// Whether the stream may hold bytes back that were written to it, as TLS does.
     unflushed: bool,
-    /// Room of large answers that are being written.
-    rooms: Vec<Room>,
+    /// Permits of large answers that are being written.
+    permits: Vec<MemoryPermit>,
     /// The place of a large delivery that is being written.
     place: Option<OwnedSemaphorePermit>,
 }
@@ -36,22 +43,23 @@ impl Outbox {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.buffer.is_empty()
+        self.buffer.is_empty() && self.pieces.is_empty()
     }
 
     /// Whether something may still have to reach the peer.
     pub(super) fn is_writing(&self) -> bool {
-        !self.buffer.is_empty() || self.unflushed
+        !self.is_empty() || self.unflushed
     }
 
     /// Whether more may be put in.
     pub(super) fn has_capacity(&self) -> bool {
-        self.buffer.len() < UNREAD_BYTES_MAX
+        let pieces: usize = self.pieces.iter().map(Bytes::len).sum();
+        pieces + self.buffer.len() < UNREAD_BYTES_MAX
     }
 
-    /// Whether others may be waiting for the room that this takes.
-    pub(super) fn holds_room(&self) -> bool {
-        !self.rooms.is_empty()
+    /// Whether others may be waiting for the memory that this takes.
+    pub(super) fn holds_permits(&self) -> bool {
+        !self.permits.is_empty()
     }
 
     /// Adds whole frames, without a copy where nothing else waits.
@@ -63,9 +71,17 @@ impl Outbox {
         }
     }
 
-    /// Keeps room, and a large delivery's place, until everything has been written.
-    pub(super) fn keep(&mut self, room: Option<Room>, place: Option<OwnedSemaphorePermit>) {
-        self.rooms.extend(room);
+    /// Adds a large frame behind everything that waits.
+    pub(super) fn append_large(&mut self, frame: LargeFrame) {
+        self.append(frame.head);
+        self.allocated = self.allocated.max(self.buffer.capacity());
+        self.pieces.push_back(self.buffer.split().freeze());
+        self.pieces.extend(frame.pieces);
+    }
+
+    /// Keeps a permit, and a large delivery's place, until everything has been written.
+    pub(super) fn keep(&mut self, permit: Option<MemoryPermit>, place: Option<OwnedSemaphorePermit>) {
+        self.permits.extend(permit);
         self.place = place.or(self.place.take());
     }
 
@@ -74,11 +90,14 @@ impl Outbox {
     where
         S: AsyncWrite + Unpin,
     {
-        if !self.buffer.is_empty() {
+        if !self.is_empty() {
             self.allocated = self.allocated.max(self.buffer.capacity());
-            let written = ready!(pin!(stream.write_buf(&mut self.buffer)).poll(context))?;
+            let written = ready!(self.poll_write_next(stream, context))?;
             self.unflushed = true;
-            if self.buffer.is_empty() {
+            if self.pieces.front().is_some_and(Bytes::is_empty) {
+                self.pieces.pop_front();
+            }
+            if self.is_empty() {
                 self.emptied();
             }
             return Poll::Ready(if written == 0 { Err(io::ErrorKind::WriteZero.into()) } else { Ok(()) });
@@ -91,8 +110,18 @@ impl Outbox {
         Poll::Pending
     }
 
+    fn poll_write_next<S>(&mut self, stream: &mut S, context: &mut Context<'_>) -> Poll<io::Result<usize>>
+    where
+        S: AsyncWrite + Unpin,
+    {
+        match self.pieces.front_mut() {
+            Some(piece) => pin!(stream.write_buf(piece)).poll(context),
+            None => pin!(stream.write_buf(&mut self.buffer)).poll(context),
+        }
+    }
+
     fn emptied(&mut self) {
-        self.rooms.clear();
+        self.permits.clear();
         self.place = None;
         if self.allocated > BUFFER_BYTES_KEPT {
             self.buffer = BytesMut::new();
@@ -107,22 +136,36 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::memory::Memory;
+    use crate::memory::MemoryBudget;
 
     #[tokio::test]
-    async fn a_large_answer_is_given_back_with_its_room_when_it_has_been_written() {
-        let memory = Memory::new(64 << 20, Duration::from_secs(1));
+    async fn a_large_answer_is_given_back_with_its_permit_when_it_has_been_written() {
+        let memory = MemoryBudget::new(64 << 20, Duration::from_secs(1));
         let mut out = Outbox::default();
         for len in [10, 1 << 20, 100] {
             out.append(BytesMut::from(&vec![7; len][..]));
-            out.keep(memory.try_take(len), None);
+            out.keep(memory.try_acquire(len), None);
             let mut sink = tokio::io::sink();
             while out.is_writing() {
-                assert_eq!(out.holds_room(), !out.is_empty());
+                assert_eq!(out.holds_permits(), !out.is_empty());
                 poll_fn(|context| out.poll_write(&mut sink, context)).await.unwrap();
             }
-            assert_eq!(memory.held(), 0);
+            assert_eq!(memory.used_bytes(), 0);
             assert!(out.allocated <= BUFFER_BYTES_KEPT, "{len}: {}", out.allocated);
         }
+    }
+
+    #[tokio::test]
+    async fn a_large_frame_leaves_behind_what_was_there_and_before_what_comes_later() {
+        let mut out = Outbox::default();
+        out.buffer().extend_from_slice(b"first ");
+        let pieces = vec![Bytes::from_static(b"payload "), Bytes::from_static(b"end ")];
+        out.append_large(LargeFrame { head: BytesMut::from(&b"head "[..]), pieces });
+        out.append(BytesMut::from(&b"last"[..]));
+        let mut written = Vec::new();
+        while out.is_writing() {
+            poll_fn(|context| out.poll_write(&mut written, context)).await.unwrap();
+        }
+        assert_eq!(written, b"first head payload end last");
     }
 }

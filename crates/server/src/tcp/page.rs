@@ -3,13 +3,15 @@
 //! A page that would be too large keeps the turns nearest to where it starts, and always one. Its
 //! bytes are counted whole, so that a page is a frame which every client accepts.
 
-use bytes::BytesMut;
+use bytes::{BufMut, Bytes, BytesMut};
 use turnkeep_store::{Payload, ReadError, Store, Turn};
 use turnkeep_types::{BlobHash, Compression, ContextId, Limits};
 use turnkeep_wire::MsgType;
 use turnkeep_wire::message::{
     GetBefore, GetLast, GetRange, ItemExtra, ItemRef, PageWriter, ReadOptions, encode_blob,
 };
+
+use super::large_frame::{LargeFrame, LargeFrameWriter};
 
 /// Which end of a page stays when it is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +78,22 @@ impl Page {
         page.finish();
         Ok(out)
     }
+
+    /// The same for a large page.
+    pub(super) fn encode_large(
+        mut self,
+        store: &Store,
+        limits: &Limits,
+        req_id: u64,
+    ) -> Result<LargeFrame, ReadError> {
+        cut(&mut self.turns, self.keep, limits.page_bytes_max, |turn| item_bytes(turn, self.options));
+        let mut frame = LargeFrameWriter::begin(self.msg_type, 0, req_id);
+        frame.gather().put_u32_le(u32::try_from(self.turns.len()).expect("a page is bounded"));
+        for turn in &self.turns {
+            push_item(&mut frame, store, turn, self.options)?;
+        }
+        frame.finish()
+    }
 }
 
 fn clamp(limit: u32, limits: &Limits) -> usize {
@@ -105,15 +123,10 @@ fn cut<T>(items: &mut Vec<T>, keep: Keep, bytes_max: usize, bytes_of: impl Fn(&T
     }
 }
 
-/// Hands out a turn as an item, with its payload if it was asked for.
-pub(super) fn with_item<T>(
-    store: &Store,
-    turn: &Turn,
-    options: ReadOptions,
-    write: impl FnOnce(&ItemRef<'_>) -> T,
-) -> Result<T, ReadError> {
+/// A turn as an item without its payload.
+fn bare_item(turn: &Turn, options: ReadOptions) -> ItemRef<'_> {
     let extra = options.extended.then_some(ItemExtra { created_at: turn.created_at, fs_root: turn.fs_root });
-    let item = ItemRef {
+    ItemRef {
         turn: turn.id,
         parent: turn.parent,
         depth: turn.depth,
@@ -125,7 +138,17 @@ pub(super) fn with_item<T>(
         hash: turn.hash,
         payload: &[],
         extra,
-    };
+    }
+}
+
+/// Hands out a turn as an item, with its payload if it was asked for.
+pub(super) fn with_item<T>(
+    store: &Store,
+    turn: &Turn,
+    options: ReadOptions,
+    write: impl FnOnce(&ItemRef<'_>) -> T,
+) -> Result<T, ReadError> {
+    let item = bare_item(turn, options);
     if !options.include_payload {
         return Ok(write(&item));
     }
@@ -134,6 +157,30 @@ pub(super) fn with_item<T>(
         return Ok(write(&ItemRef { compression: payload.form, payload: payload.stored(), ..item }));
     }
     Ok(write(&ItemRef { payload: &payload.raw()?, ..item }))
+}
+
+/// Adds a turn to a large frame, with its payload if it was asked for.
+pub(super) fn push_item(
+    frame: &mut LargeFrameWriter,
+    store: &Store,
+    turn: &Turn,
+    options: ReadOptions,
+) -> Result<(), ReadError> {
+    let mut item = bare_item(turn, options);
+    let mut bytes = Bytes::new();
+    if options.include_payload {
+        let payload = store.payload(turn)?;
+        if options.stored_form && stays_stored(&payload) {
+            item.compression = payload.form;
+            bytes = payload.into_stored_bytes();
+        } else {
+            bytes = payload.into_raw_bytes()?;
+        }
+    }
+    item.encode_before_payload(bytes.len(), frame.gather());
+    frame.push_payload(bytes)?;
+    item.encode_after_payload(frame.gather());
+    Ok(())
 }
 
 /// A writer may have sent a frame that is longer than what it holds; nobody is served by passing it on.
@@ -147,6 +194,15 @@ pub(super) fn encode_whole_blob(store: &Store, hash: BlobHash, req_id: u64) -> R
     let mut out = BytesMut::with_capacity(payload.raw_len as usize + 32);
     encode_blob(&mut out, req_id, &payload.raw()?);
     Ok(out)
+}
+
+/// The same for a large blob.
+pub(super) fn encode_large_blob(store: &Store, hash: BlobHash, req_id: u64) -> Result<LargeFrame, ReadError> {
+    let bytes = store.blob(hash)?.into_raw_bytes()?;
+    let mut frame = LargeFrameWriter::begin(MsgType::GetBlob, 0, req_id);
+    frame.gather().put_u32_le(u32::try_from(bytes.len()).expect("a blob is bounded"));
+    frame.push_payload(bytes)?;
+    frame.finish()
 }
 
 #[cfg(test)]

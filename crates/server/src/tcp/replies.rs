@@ -13,10 +13,11 @@ use turnkeep_types::{BlobHash, ContextId};
 use turnkeep_wire::message::{AttachFs, BatchAck, BatchAckTurn, ContextHead, TurnAck};
 use turnkeep_wire::{Frame, Response};
 
+use super::large_frame::LargeFrame;
 use super::subscription::Opening;
 use crate::error::ApiError;
 use crate::handle::Answer;
-use crate::memory::Room;
+use crate::memory::{LARGE_FROM_BYTES, MemoryPermit};
 
 /// What a request is known by until it is answered.
 #[derive(Debug)]
@@ -24,14 +25,19 @@ pub(super) struct Ticket {
     pub(super) req_id: u64,
     pub(super) msg_type: u16,
     bytes: usize,
-    /// Its part of what large frames and pages may hold.
-    pub(super) room: Option<Room>,
+    /// The permit of its large answer.
+    pub(super) permit: Option<MemoryPermit>,
 }
 
 impl Ticket {
-    pub(super) fn of(frame: &Frame, room: Option<Room>) -> Self {
+    pub(super) fn of(frame: &Frame) -> Self {
         let header = frame.header;
-        Self { req_id: header.req_id, msg_type: header.msg_type, bytes: frame.payload.len(), room }
+        Self { req_id: header.req_id, msg_type: header.msg_type, bytes: frame.payload.len(), permit: None }
+    }
+
+    /// What the request's frame holds of the memory budget.
+    pub(super) fn held_bytes(&self) -> usize {
+        if self.bytes >= LARGE_FROM_BYTES { self.bytes } else { 0 }
     }
 }
 
@@ -52,6 +58,8 @@ pub(super) enum Settled {
     Response(Response),
     /// A response that was written as a whole frame.
     Encoded(BytesMut),
+    /// The same in pieces.
+    Large(LargeFrame),
     Failure(ApiError),
     /// A subscription that begins when its acceptance has been written.
     Subscribed(Opening),
@@ -119,6 +127,7 @@ fn weight(ticket: &Ticket, owed: &Owed) -> usize {
 fn settled_weight(ticket: &Ticket, settled: &Settled) -> usize {
     match settled {
         Settled::Encoded(bytes) => bytes.len() + ticket.bytes,
+        Settled::Large(frame) => frame.len() + ticket.bytes,
         Settled::Response(_) | Settled::Failure(_) | Settled::Subscribed(_) => ticket.bytes,
     }
 }

@@ -9,18 +9,19 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bytes::BytesMut;
+use bytes::{BufMut, Bytes, BytesMut};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use turnkeep_store::{EventKind, Store, Turn};
 use turnkeep_types::ContextId;
-use turnkeep_wire::ErrorCode;
 use turnkeep_wire::message::{ReadOptions, Subscribe, encode_event, encode_failure, flag};
+use turnkeep_wire::{ErrorCode, MsgType};
 
 use super::Tcp;
-use super::page::with_item;
+use super::large_frame::{LargeFrame, LargeFrameWriter};
+use super::page::{push_item, with_item};
 use crate::error::ApiError;
-use crate::memory::{LARGE_FROM_BYTES, Room};
+use crate::memory::{LARGE_FROM_BYTES, MemoryPermit};
 
 /// Subscriptions of one connection.
 const SUBSCRIPTIONS_MAX: usize = 64;
@@ -51,8 +52,10 @@ pub(super) struct Chunk {
     req_id: u64,
     serial: u64,
     pub(super) frames: BytesMut,
-    /// Its part of what large frames and pages may hold.
-    pub(super) room: Option<Room>,
+    /// The rest of a large delivery, of which `frames` has the head.
+    pub(super) pieces: Vec<Bytes>,
+    /// The permit of a large delivery.
+    pub(super) permit: Option<MemoryPermit>,
     /// The place that its connection has for one large delivery.
     pub(super) place: Option<OwnedSemaphorePermit>,
     ends: bool,
@@ -132,8 +135,8 @@ impl Subscriptions {
         self.live.is_empty()
     }
 
-    /// Whether a large delivery is on its way, with room that others may need.
-    pub(super) fn holds_room(&self) -> bool {
+    /// Whether a large delivery is on its way, with memory that others may need.
+    pub(super) fn holds_permit(&self) -> bool {
         self.line.as_ref().is_some_and(|line| line.large.available_permits() == 0)
     }
 
@@ -184,7 +187,8 @@ impl Subscriptions {
             next: opening.after + 1,
             caught_up: opening.caught_up,
             frames: BytesMut::new(),
-            room: None,
+            pieces: Vec::new(),
+            permit: None,
             place: None,
             last_frame_at: None,
             sender: line.sender.clone(),
@@ -251,7 +255,8 @@ struct Feed {
     next: u64,
     caught_up: bool,
     frames: BytesMut,
-    room: Option<Room>,
+    pieces: Vec<Bytes>,
+    permit: Option<MemoryPermit>,
     place: Option<OwnedSemaphorePermit>,
     last_frame_at: Option<usize>,
     sender: mpsc::Sender<Chunk>,
@@ -325,8 +330,8 @@ impl Feed {
         let written = if payload < LARGE_FROM_BYTES {
             self.write(position, &turn)
         } else {
-            self.find_room(position, payload).await?;
-            self.write_large(position, turn, payload).await
+            self.find_permit(position, payload).await?;
+            self.write_large(position, turn).await
         };
         written.map_err(|error| broken(position, error))
     }
@@ -349,28 +354,29 @@ impl Feed {
         })?)
     }
 
-    /// Waits for the connection's other large deliveries to have been read, then for room.
-    async fn find_room(&mut self, position: u64, bytes: usize) -> Result<(), End> {
+    /// Waits for the connection's other large deliveries to have been read, then for a permit.
+    async fn find_permit(&mut self, position: u64, bytes: usize) -> Result<(), End> {
         self.place = Arc::clone(&self.large).acquire_owned().await.ok();
-        match self.tcp.shared.memory.take(bytes).await {
-            Ok(room) => self.room = Some(room),
+        match self.tcp.shared.memory.acquire(bytes).await {
+            Ok(permit) => self.permit = Some(permit),
             Err(busy) => return Err(End::Failed(busy.with("resume_after", (position - 1).to_string()))),
         }
         Ok(())
     }
 
     /// Writes a chunk of one large delivery, on another thread.
-    async fn write_large(&mut self, position: u64, turn: Turn, bytes: usize) -> Result<(), ApiError> {
-        let (req_id, caught_up, options, tcp) =
-            (self.req_id, self.caught_up, self.options, Arc::clone(&self.tcp));
+    async fn write_large(&mut self, position: u64, turn: Turn) -> Result<(), ApiError> {
+        let (options, tcp) = (self.options, Arc::clone(&self.tcp));
+        let flags = if self.caught_up { flag::CAUGHT_UP } else { 0 };
+        let mut frame = LargeFrameWriter::begin(MsgType::Subscribe, flags, self.req_id);
         let encode = move || {
-            let mut frame = BytesMut::with_capacity(bytes + 1024);
-            with_item(tcp.store(), &turn, options, |item| {
-                encode_event(&mut frame, req_id, caught_up, position, turn.context, item);
-            })?;
-            Ok(frame)
+            frame.gather().put_u64_le(position);
+            frame.gather().put_u64_le(turn.context.get());
+            push_item(&mut frame, tcp.store(), &turn, options)?;
+            Ok(frame.finish()?)
         };
-        self.frames = self.tcp.shared.blocking(encode).await?;
+        let LargeFrame { head, pieces } = self.tcp.shared.work_on_large(encode).await?;
+        (self.frames, self.pieces) = (head, pieces);
         Ok(())
     }
 
@@ -393,9 +399,15 @@ impl Feed {
     }
 
     async fn send(&mut self, ends: bool) -> Result<(), Gone> {
-        let (room, place) = (self.room.take(), self.place.take());
-        let frames = std::mem::take(&mut self.frames);
-        let chunk = Chunk { req_id: self.req_id, serial: self.serial, frames, room, place, ends };
+        let chunk = Chunk {
+            req_id: self.req_id,
+            serial: self.serial,
+            frames: std::mem::take(&mut self.frames),
+            pieces: std::mem::take(&mut self.pieces),
+            permit: self.permit.take(),
+            place: self.place.take(),
+            ends,
+        };
         self.sender.send(chunk).await.map_err(|_| Gone)
     }
 }

@@ -36,7 +36,7 @@ pub(super) struct Activity {
     pub(super) writing: bool,
     /// The peer follows something, and need not say anything.
     pub(super) subscribed: bool,
-    /// What the peer does not take holds room that others may need.
+    /// What the peer does not take holds memory that others may need.
     pub(super) holding: bool,
 }
 

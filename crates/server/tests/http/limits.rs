@@ -260,10 +260,10 @@ async fn hoarder(server: &Server) -> TcpStream {
 }
 
 #[tokio::test]
-async fn large_bodies_share_their_room_and_small_ones_need_none() {
+async fn large_bodies_share_the_memory_budget_and_small_ones_need_none() {
     let server = Server::with(|config| {
-        config.large_bytes_max = 4 << 20;
-        config.timeouts.room = Duration::from_millis(20);
+        config.memory_budget_bytes = 4 << 20;
+        config.timeouts.memory = Duration::from_millis(20);
     })
     .await;
     let mut hoarders = Vec::new();
@@ -274,7 +274,7 @@ async fn large_bodies_share_their_room_and_small_ones_need_none() {
     let path = format!("/v1/blobs/{}", turnkeep_types::BlobHash::of(&blob));
     let put = || server.put(&path).body(blob.clone()).send();
     within(async {
-        while !server.get("/metrics").send().await.text().contains("turnkeep_large_bytes 4194304\n") {}
+        while !server.get("/metrics").send().await.text().contains("turnkeep_memory_used_bytes 4194304\n") {}
     })
     .await;
     let refused = put().await;

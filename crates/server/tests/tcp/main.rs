@@ -4,10 +4,10 @@
 
 mod auth;
 mod malformed;
+mod memory;
 mod order;
 mod pages;
 mod races;
-mod room;
 mod shutdown;
 #[path = "../support/stopped_time.rs"]
 mod stopped_time;

@@ -47,9 +47,9 @@ impl Server {
         answer.is_some_and(|response| matches!(response, Response::Head(_)))
     }
 
-    /// Waits until large requests hold so many bytes of room.
+    /// Waits until large requests hold so many bytes of the memory budget.
     pub(crate) async fn until_held(&self, bytes: usize) {
-        let line = format!("turnkeep_large_bytes {bytes}\n");
+        let line = format!("turnkeep_memory_used_bytes {bytes}\n");
         let ask = b"GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
         loop {
             let mut stream = TcpStream::connect(self.running.http_addr()).await.unwrap();

@@ -264,7 +264,16 @@ impl ItemRef<'_> {
     /// The bytes that an item takes without its type id and payload, extended or not: an upper bound.
     pub const OVERHEAD_BYTES_MAX: usize = Item::BYTES_MIN + 8 + 32;
 
-    fn encode(&self, out: &mut BytesMut) {
+    /// Appends the item.
+    pub fn encode(&self, out: &mut BytesMut) {
+        self.encode_before_payload(self.payload.len(), out);
+        out.put_slice(self.payload);
+        self.encode_after_payload(out);
+    }
+
+    /// Appends the part of the item before its payload, for a payload of `payload_bytes` that is sent
+    /// from elsewhere.
+    pub fn encode_before_payload(&self, payload_bytes: usize, out: &mut BytesMut) {
         out.put_u64_le(self.turn.get());
         out.put_u64_le(TurnId::to_wire(self.parent));
         out.put_u32_le(self.depth);
@@ -274,7 +283,11 @@ impl ItemRef<'_> {
         out.put_u32_le(self.compression.to_wire());
         out.put_u32_le(self.raw_len);
         out.put_slice(self.hash.as_bytes());
-        put_bytes(out, self.payload);
+        out.put_u32_le(wire_len(payload_bytes));
+    }
+
+    /// Appends the part of the item after its payload.
+    pub fn encode_after_payload(&self, out: &mut BytesMut) {
         if let Some(extra) = self.extra {
             out.put_u64_le(extra.created_at.0);
             out.put_slice(&BlobHash::to_wire(extra.fs_root));

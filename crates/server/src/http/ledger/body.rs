@@ -9,17 +9,16 @@ use serde_json::Value;
 use turnkeep_ledger::{Code, json};
 
 use super::super::extract::body_within;
+use crate::convert;
 use crate::error::ApiError;
-use crate::memory::{LARGE_FROM_BYTES, Room};
+use crate::memory::{LARGE_FROM_BYTES, MemoryPermit};
+use crate::nesting::parsed_bytes;
 use crate::shared::Shared;
 
-/// What parsing a large body takes besides it, about.
-const PARSED_PER_BYTE: usize = 4;
-
-/// A request's JSON, and the room that a large one takes.
+/// A request's JSON, and the permit of a large one.
 pub(crate) struct Json {
     pub(crate) document: Value,
-    _room: Option<Room>,
+    _permit: Option<MemoryPermit>,
 }
 
 impl FromRequest<Arc<Shared>> for Json {
@@ -28,11 +27,13 @@ impl FromRequest<Arc<Shared>> for Json {
     async fn from_request(request: Request, shared: &Arc<Shared>) -> Result<Self, ApiError> {
         let bytes = body_within(request, shared, usize::MAX).await?;
         if bytes.len() < LARGE_FROM_BYTES {
-            return Ok(Self { document: json::parse(&bytes)?, _room: None });
+            return Ok(Self { document: json::parse(&bytes)?, _permit: None });
         }
-        let room = shared.memory.take(bytes.len() * PARSED_PER_BYTE).await?;
-        let document = shared.blocking(move || json::parse(&bytes).map_err(ApiError::from)).await?;
-        Ok(Self { document, _room: Some(room) })
+        let parsed = parsed_bytes(&bytes);
+        convert::within("memory for the values of the body", shared.memory.total_bytes(), parsed as u64)?;
+        let permit = shared.memory.acquire_beside(bytes.len(), parsed).await?;
+        let document = shared.work_on_large(move || json::parse(&bytes).map_err(ApiError::from)).await?;
+        Ok(Self { document, _permit: Some(permit) })
     }
 }
 

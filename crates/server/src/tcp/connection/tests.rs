@@ -49,8 +49,10 @@ async fn no_peer_keeps_us_from_hanging_up() {
     let store = Store::open(Arc::new(MemoryStorage::new()), &Options::default(), clock).unwrap();
     // A peer that leaves, and one that we refuse for a frame that is too long.
     for bytes in [&b""[..], &[0xff; 16][..]] {
-        let ended =
-            tokio::time::timeout(Duration::from_mins(1), Connection::new(Clinging(bytes), tcp(&store)).run());
+        let ended = tokio::time::timeout(
+            Duration::from_mins(1),
+            Connection::new(Clinging(bytes), tcp(&store), None).run(),
+        );
         assert!(ended.await.is_ok_and(|ended| ended.is_ok()), "{} bytes", bytes.len());
     }
     store.close();

@@ -10,11 +10,13 @@ use crate::support::{Peer, Server, append, context, noise, sent, status};
 
 const SHORT: Duration = Duration::from_millis(50);
 const MIB: usize = 1 << 20;
+/// What a frame that puts a blob has besides the blob.
+const PUT_BYTES: usize = 16 + 32 + 4;
 
 async fn small_server() -> Server {
     Server::start_with(|config| {
-        config.large_bytes_max = 4 * MIB;
-        config.timeouts.room = SHORT;
+        config.memory_budget_bytes = 4 * MIB;
+        config.timeouts.memory = SHORT;
     })
     .await
 }
@@ -28,7 +30,7 @@ fn put(bytes: impl Into<Bytes>) -> Request {
 async fn hoarder(server: &Server) -> (Peer, Vec<u8>) {
     let mut peer = server.connect().await;
     let mut frame = BytesMut::new();
-    put(noise(MIB)).encode(1, &mut frame);
+    put(noise(MIB - PUT_BYTES)).encode(1, &mut frame);
     let last = frame.split_off(frame.len() - 100);
     peer.send_bytes(&frame).await;
     (peer, last.to_vec())

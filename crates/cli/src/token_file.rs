@@ -1,0 +1,162 @@
+//! The file with the owner's token, which opens everything that the store holds.
+//!
+//! A file that somebody else may have put there, may read or may guess is refused: a symbolic link, another
+//! mode than 0600, and a secret of fewer than [`TOKEN_BITS_MIN`] bits. The error says how to mend it. The
+//! file is opened once and looked at through that handle, so that it cannot be exchanged in between.
+
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use crate::failure::Failure;
+
+/// The least that a token must have to be beyond guessing.
+const TOKEN_BITS_MIN: f64 = 128.0;
+/// A longer file holds no token.
+const TOKEN_BYTES_MAX: u64 = 4 << 10;
+/// The only mode that the file may have.
+const TOKEN_MODE: u32 = 0o600;
+
+/// The token in the file, if the file is there and has one.
+pub(crate) fn read(path: &Path) -> Result<Option<String>> {
+    let Some(file) = open(path)? else { return Ok(None) };
+    check_file(path, &file)?;
+    let mut text = String::new();
+    file.take(TOKEN_BYTES_MAX)
+        .read_to_string(&mut text)
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    let token = text.trim();
+    if token.is_empty() {
+        return Ok(None);
+    }
+    check_strength(path, token)?;
+    Ok(Some(token.to_owned()))
+}
+
+/// Opens the file itself: a link is refused, and so is waiting for the other end of a pipe.
+fn open(path: &Path) -> Result<Option<File>> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let error = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        Ok(file) => return Ok(Some(file)),
+        Err(error) => error,
+    };
+    if error.kind() == ErrorKind::NotFound {
+        return Ok(None);
+    }
+    if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) {
+        return Err(refused(path, "is a symbolic link", "put the file itself there, with mode 0600"));
+    }
+    Err(error).with_context(|| format!("cannot read {}", path.display()))
+}
+
+fn check_file(path: &Path, file: &File) -> Result<()> {
+    let found = file.metadata().with_context(|| format!("cannot look at {}", path.display()))?;
+    if !found.is_file() {
+        return Err(refused(path, "is not a file", "delete it: the next `turnkeep up` makes a new one"));
+    }
+    let mode = found.mode() & 0o7777;
+    if mode != TOKEN_MODE {
+        let what = format!("has mode {mode:04o}, so others may have read or changed it");
+        let hint = format!(
+            "delete it and start `turnkeep up` again for a new token, or `chmod 600 {}` if nobody else has seen it",
+            path.display()
+        );
+        return Err(refused(path, &what, &hint));
+    }
+    Ok(())
+}
+
+fn check_strength(path: &Path, token: &str) -> Result<()> {
+    let bits = bits_of(token);
+    if bits >= TOKEN_BITS_MIN {
+        return Ok(());
+    }
+    let what = format!("holds a token of at most {bits:.0} bits, which can be guessed");
+    let hint = "delete it: the next `turnkeep up` makes one of 256 bits; or write 16 random bytes or more, as \
+                `openssl rand -hex 16` prints them";
+    Err(refused(path, &what, hint))
+}
+
+/// The most bits that text of this length and these kinds of characters can hold.
+fn bits_of(token: &str) -> f64 {
+    let all = |is: fn(&u8) -> bool| token.as_bytes().iter().all(is);
+    let letters = if all(u8::is_ascii_digit) {
+        10.0
+    } else if all(u8::is_ascii_hexdigit) {
+        16.0
+    } else if all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()) {
+        36.0
+    } else {
+        64.0
+    };
+    // A length of 2^32 and more is beyond what is read.
+    f64::from(u32::try_from(token.chars().count()).unwrap_or(u32::MAX)) * f64::log2(letters)
+}
+
+fn refused(path: &Path, what: &str, hint: &str) -> anyhow::Error {
+    Failure::new(format!("the token file {} {what}", path.display())).hint(hint).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    const GOOD: &str = "00112233445566778899aabbccddeeff";
+
+    fn in_file(text: &str, mode: u32) -> Result<Option<String>> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("token");
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        read(&path)
+    }
+
+    #[test]
+    fn only_a_private_file_is_believed() {
+        assert_eq!(in_file(&format!("{GOOD}\n"), 0o600).unwrap().as_deref(), Some(GOOD));
+        assert_eq!(in_file("\n", 0o600).unwrap(), None);
+        for mode in [0o644, 0o640, 0o660, 0o604, 0o400, 0o700, 0o601] {
+            let error = in_file(GOOD, mode).unwrap_err().to_string();
+            assert!(error.contains(&format!("has mode {mode:04o}")), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_link_and_what_is_no_file_are_refused_and_nothing_is_no_token() {
+        let dir = tempfile::tempdir().unwrap();
+        let (real, link) = (dir.path().join("real"), dir.path().join("token"));
+        fs::write(&real, GOOD).unwrap();
+        fs::set_permissions(&real, Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(read(&link).unwrap(), None);
+        symlink(&real, &link).unwrap();
+        assert!(read(&link).unwrap_err().to_string().contains("symbolic link"));
+        fs::remove_file(&link).unwrap();
+        fs::create_dir(&link).unwrap();
+        assert!(read(&link).unwrap_err().to_string().contains("is not a file"));
+    }
+
+    #[test]
+    fn a_token_that_can_be_guessed_is_refused() {
+        for (token, good) in [
+            (GOOD, true),
+            (&GOOD[1..], false),
+            ("secret", false),
+            ("AAECAwQFBgcICQoLDA0ODw", true),
+            ("AAECAwQFBgcICQoLDA0OD", false),
+            ("00000000000000000000000000000000000000", false),
+            ("000000000000000000000000000000000000000", true),
+        ] {
+            let read = in_file(token, 0o600);
+            assert_eq!(read.is_ok(), good, "{token}: {read:?}");
+            assert!(good || read.unwrap_err().to_string().contains("can be guessed"), "{token}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Whether a socket may be believed to be the user's own broker.
+//!
+//! What is captured and pasted goes through the socket, so a socket that somebody else could have made is
+//! not connected to. The socket and its directory must belong to this user, and nobody else may be able
+//! to write to the directory, because then they could put another socket there.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
+
+use super::error::Error;
+
+/// The bits of a mode that let others write.
+const OTHERS_WRITE: u32 = 0o022;
+
+/// Refuses a socket that may be somebody else's. One that is missing is left to `connect`.
+pub(super) fn check_owner(socket: &Path) -> Result<(), Error> {
+    check_owned_by(socket, rustix::process::geteuid().as_raw())
+}
+
+fn check_owned_by(socket: &Path, uid: u32) -> Result<(), Error> {
+    let directory = socket.parent().unwrap_or(Path::new("/"));
+    let untrusted = |path: &Path, why| Error::Untrusted { path: path.to_owned(), why };
+    // The links are followed for the directory, as `connect` follows them: what counts is where they lead.
+    let Some(found) = look_at(directory, fs::metadata(directory))? else { return Ok(()) };
+    if found.uid() != uid {
+        return Err(untrusted(directory, "belongs to another user"));
+    }
+    if found.mode() & OTHERS_WRITE != 0 {
+        return Err(untrusted(directory, "can be written to by others"));
+    }
+    let Some(found) = look_at(socket, fs::symlink_metadata(socket))? else { return Ok(()) };
+    if !found.file_type().is_socket() {
+        return Err(untrusted(socket, "is no socket"));
+    }
+    if found.uid() != uid {
+        return Err(untrusted(socket, "belongs to another user"));
+    }
+    Ok(())
+}
+
+fn look_at(path: &Path, found: io::Result<fs::Metadata>) -> Result<Option<fs::Metadata>, Error> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(Error::Unreachable { path: path.to_owned(), source }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    fn set_mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    fn refusal(socket: &Path, uid: u32) -> String {
+        check_owned_by(socket, uid).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn only_the_users_own_socket_in_a_directory_of_their_own_is_believed() {
+        let dir = tempfile::tempdir().unwrap();
+        let socket = dir.path().join("broker.sock");
+        let uid = fs::metadata(dir.path()).unwrap().uid();
+        assert!(check_owned_by(&socket, uid).is_ok(), "`connect` says that it is missing");
+        let listener = UnixListener::bind(&socket).unwrap();
+        assert!(check_owned_by(&socket, uid).is_ok() && check_owner(&socket).is_ok());
+        assert!(refusal(&socket, uid + 1).contains("belongs to another user"));
+        for mode in [0o770, 0o702, 0o1777] {
+            set_mode(dir.path(), mode);
+            assert!(refusal(&socket, uid).contains("can be written to by others"), "{mode:o}");
+        }
+        set_mode(dir.path(), 0o755);
+        assert!(check_owned_by(&socket, uid).is_ok());
+        drop(listener);
+    }
+
+    #[test]
+    fn a_link_or_a_file_in_the_sockets_place_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let (real, socket) = (dir.path().join("real.sock"), dir.path().join("broker.sock"));
+        let uid = fs::metadata(dir.path()).unwrap().uid();
+        let listener = UnixListener::bind(&real).unwrap();
+        symlink(&real, &socket).unwrap();
+        assert!(refusal(&socket, uid).contains("is no socket"));
+        fs::remove_file(&socket).unwrap();
+        fs::write(&socket, "").unwrap();
+        assert!(refusal(&socket, uid).contains("is no socket"));
+        drop(listener);
+    }
+}

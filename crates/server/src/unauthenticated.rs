@@ -1,0 +1,108 @@
+//! Connections that have not shown a token yet, of one port.
+//!
+//! Anybody who reaches a port can open connections and say nothing. They cost files and memory, so only
+//! [`UNAUTHENTICATED_MAX`] of them may be open at a time. When another one comes, the one that has been
+//! silent for longest is closed, so that a flood of silent connections never keeps an honest client out. A
+//! connection leaves the list when it has shown a token, and when it ends.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+
+/// Connections of one port that have not shown a token.
+pub(crate) const UNAUTHENTICATED_MAX: usize = 1000;
+
+/// The list of one port.
+#[derive(Debug, Clone)]
+pub(crate) struct Unauthenticated {
+    list: Arc<Mutex<List>>,
+    max: usize,
+}
+
+#[derive(Debug, Default)]
+struct List {
+    last_number: u64,
+    /// By the order in which they came or were last heard of.
+    silent: BTreeMap<u64, CancellationToken>,
+}
+
+/// One connection's place in the list.
+#[derive(Debug, Clone)]
+pub(crate) struct Newcomer(Arc<Place>);
+
+#[derive(Debug)]
+struct Place {
+    list: Arc<Mutex<List>>,
+    number: u64,
+    evicted: CancellationToken,
+}
+
+impl Unauthenticated {
+    pub(crate) fn new(max: usize) -> Self {
+        Self { list: Arc::default(), max }
+    }
+
+    /// Takes up a connection. If there are too many, the oldest is told to go.
+    pub(crate) fn enter(&self) -> Newcomer {
+        let evicted = CancellationToken::new();
+        let mut list = lock(&self.list);
+        list.last_number += 1;
+        let number = list.last_number;
+        list.silent.insert(number, evicted.clone());
+        while list.silent.len() > self.max {
+            let Some((_, oldest)) = list.silent.pop_first() else { break };
+            oldest.cancel();
+        }
+        drop(list);
+        Newcomer(Arc::new(Place { list: Arc::clone(&self.list), number, evicted }))
+    }
+}
+
+impl Newcomer {
+    /// The connection has shown a token, or needs none.
+    pub(crate) fn authenticated(&self) {
+        lock(&self.0.list).silent.remove(&self.0.number);
+    }
+
+    /// Waits until the connection has to make place for another one; forever if it need not.
+    pub(crate) async fn evicted(&self) {
+        self.0.evicted.cancelled().await;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        lock(&self.list).silent.remove(&self.number);
+    }
+}
+
+fn lock(list: &Mutex<List>) -> MutexGuard<'_, List> {
+    list.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_evicted(newcomer: &Newcomer) -> bool {
+        newcomer.0.evicted.is_cancelled()
+    }
+
+    #[test]
+    fn the_oldest_without_a_token_makes_place() {
+        let port = Unauthenticated::new(2);
+        let (first, second) = (port.enter(), port.enter());
+        assert!(!is_evicted(&first) && !is_evicted(&second));
+        let third = port.enter();
+        assert!(is_evicted(&first) && !is_evicted(&second) && !is_evicted(&third));
+        second.authenticated();
+        let fourth = port.enter();
+        assert!(!is_evicted(&second) && !is_evicted(&third), "a token frees a place");
+        drop(fourth);
+        let fifth = port.enter();
+        assert!(!is_evicted(&third) && !is_evicted(&fifth), "so does an end");
+        let sixth = port.enter();
+        assert!(is_evicted(&third) && !is_evicted(&second) && !is_evicted(&sixth));
+    }
+}
