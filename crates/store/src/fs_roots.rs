@@ -19,7 +19,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use turnkeep_types::{BlobHash, TurnId};
 
-use crate::read::{ReadError, Reading};
+use crate::read::{LostTurn, ReadError, Reading};
 use crate::state::{State, TurnRow};
 
 /// A filesystem root and the turn that has it.
@@ -130,7 +130,7 @@ impl Reading<'_> {
         for (at, row) in derived.search_path(self.state, turn) {
             if row.lost {
                 // Whether it or a turn before it had a root is lost with it.
-                return Err(ReadError::LostTurn(at));
+                return Err(LostTurn::new(at).into());
             }
             if row.has_fs_root {
                 return Ok(self.state.fs_root(at).map(|hash| FsRoot { turn: at, hash }));

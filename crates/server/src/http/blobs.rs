@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use turnkeep_store::blob::verifying_bytes;
-use turnkeep_store::{Command, Outcome, Payload, ReadError};
+use turnkeep_store::{Command, Outcome};
 use turnkeep_types::{BlobHash, Compression};
 use turnkeep_wire::{json, message};
 

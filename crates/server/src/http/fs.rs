@@ -214,12 +214,12 @@ impl Found<'_> {
         response
     }
 
-    /// A file as JSON; a large one keeps its room until it has been sent.
+    /// A file as JSON; a large one keeps its memory permit until it has been sent.
     fn file_json(&self, shared: &Shared, content: &[u8]) -> Result<Response, ApiError> {
         let text_bytes = content.len().div_ceil(3) * 4;
         // The base64 text and the JSON made of it are there at the same time.
-        let room = match 2 * text_bytes {
-            bytes if bytes >= LARGE_FROM_BYTES => Some(shared.memory.take_now(bytes)?),
+        let permit = match 2 * text_bytes {
+            bytes if bytes >= LARGE_FROM_BYTES => Some(shared.memory.acquire_now(bytes)?),
             _ => None,
         };
         let file = json::FsNode::File(json::FsFile {
@@ -234,8 +234,8 @@ impl Found<'_> {
             content_base64: STANDARD.encode(content),
         });
         let text = serde_json::to_vec(&file).map_err(ApiError::internal)?;
-        let text = match room {
-            Some(room) => room.hold(text),
+        let text = match permit {
+            Some(permit) => permit.hold(text),
             None => Bytes::from(text),
         };
         Ok(([(CONTENT_TYPE, "application/json")], text).into_response())
