@@ -347,7 +347,8 @@ fn query_values_are_the_contracts() {
     let refused = "HEX".parse::<BytesRender>().unwrap_err();
     assert_eq!(refused.legal, ["base64", "hex", "len_only"]);
     assert_eq!(refused.to_string(), "`HEX` is not a value of bytes_render: expected base64, hex, len_only");
-    assert!("true".parse::<IncludeUnknown>().is_err());
+    assert_eq!(("true".parse(), "false".parse()), (Ok(IncludeUnknown::Yes), Ok(IncludeUnknown::No)));
+    assert!("yes".parse::<IncludeUnknown>().is_err());
 }
 
 #[test]
