@@ -36,6 +36,6 @@ pub use command::{
 };
 pub use event::{Event, EventKind};
 pub use read::{Context, LostTurn, Payload, ReadError, Turn};
-pub use registry::Registry;
 pub use recovery::WentBack;
+pub use registry::Registry;
 pub use store::{Durability, OpenError, Options, Stats, Store, SubmitError};
