@@ -77,7 +77,8 @@ fn an_export_touches_nothing_that_it_did_not_make() {
     assert_eq!(std::fs::read(sandbox.path("diary")).unwrap(), b"mine");
     assert!(!sandbox.path("nowhere").exists());
     let names = std::fs::read_dir(sandbox.path(".")).unwrap();
-    let parts = names.filter(|name| name.as_ref().unwrap().path().extension().is_some_and(|end| end == "part"));
+    let parts =
+        names.filter(|name| name.as_ref().unwrap().path().extension().is_some_and(|end| end == "part"));
     assert_eq!(parts.count(), 2, "no unfinished file stays behind");
 }
 
@@ -89,8 +90,130 @@ fn an_export_works_while_the_server_runs() {
     assert!(sandbox.output(&["export", "hot.turnkeep"], b"").status.success());
     assert!(sandbox.output(&["import", "hot.turnkeep", "--data", "copy"], b"").status.success());
     assert_eq!(sandbox.json(&["stats", "--data", "copy", "--json"], "")["turns"], 2);
-    let locked = sandbox.output(&["verify"], b"");
-    assert_eq!(locked.status.code(), Some(1));
+}
+
+#[test]
+fn a_store_is_verified_beside_its_server() {
+    let sandbox = Sandbox::new();
+    let _server = sandbox.up(&[]);
+    let sandbox = sandbox.with_turns();
+    let verified = sandbox.output(&["verify", "--json"], b"");
+    let said = String::from_utf8(verified.stderr).unwrap();
+    assert!(verified.status.success(), "{said}");
+    assert!(said.contains("is in use: this checks what was durable when it began"), "{said}");
+    let report: serde_json::Value = serde_json::from_slice(&verified.stdout).unwrap();
+    assert_eq!((&report["sound"], &report["turns"]), (&true.into(), &2.into()));
+    // The server goes on, and damage is found beside it, too.
+    assert!(sandbox.output(&["append", "1", "--msgpack", "-"], b"3").status.success());
+    flip_byte(&sandbox, b"Why is t");
+    let damaged = sandbox.output(&["verify", "--json"], b"");
+    assert_eq!(damaged.status.code(), Some(1));
+    let report: serde_json::Value = serde_json::from_slice(&damaged.stdout).unwrap();
+    assert_eq!((&report["turns"], &report["bad_blobs"][0]["turns"][0]), (&3.into(), &"1".into()));
+}
+
+/// Changes a byte of the log where a text begins, in place.
+fn flip_byte(sandbox: &Sandbox, text: &[u8]) {
+    use std::os::unix::fs::FileExt;
+    let segment = sandbox.data().join("log/0000000001.seg");
+    let bytes = std::fs::read(&segment).unwrap();
+    let at = bytes.windows(text.len()).position(|window| window == text).unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(&segment).unwrap();
+    file.write_all_at(&[bytes[at] ^ 1], at as u64).unwrap();
+}
+
+/// A command in the sandbox that may not write to its data directory: file permissions do not bind root,
+/// so root's commands run as another user.
+fn output_as_reader(sandbox: &Sandbox, args: &[&str]) -> std::process::Output {
+    use std::os::unix::process::CommandExt;
+    const NOBODY: u32 = 65_534;
+    let mut command = sandbox.command(args);
+    if rustix::process::geteuid().is_root() {
+        let binary = sandbox.path("turnkeep");
+        if !binary.exists() {
+            std::fs::copy(command.get_program(), &binary).unwrap();
+        }
+        let mut as_nobody = std::process::Command::new(binary);
+        as_nobody.args(args).current_dir(sandbox.path(".")).env_clear();
+        as_nobody.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command = as_nobody;
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    command.output().unwrap()
+}
+
+/// Sets the modes of a directory and all that is in it.
+fn set_modes(path: &std::path::Path, directories: u32, files: u32) {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = if path.is_dir() { directories } else { files };
+    if path.is_dir() {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700)).unwrap();
+        for entry in std::fs::read_dir(path).unwrap() {
+            set_modes(&entry.unwrap().path(), directories, files);
+        }
+    }
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn a_read_only_store_is_verified_copied_and_read() {
+    let sandbox = Sandbox::new().with_turns();
+    // As a kill leaves it: a start would write the last frame again.
+    std::fs::remove_dir_all(sandbox.data().join("index")).unwrap();
+    let bytes_before = files_of(&sandbox.data());
+    std::fs::create_dir(sandbox.path("open")).unwrap();
+    set_modes(&sandbox.path("."), 0o777, 0o666);
+    set_modes(&sandbox.data(), 0o555, 0o444);
+    let read = |args: &[&str]| {
+        let output = output_as_reader(&sandbox, args);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{args:?}: {said}");
+        assert!(said.contains("is read-only"), "{args:?}: {said}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert!(read(&["verify"]).starts_with("sound: 2 turns"));
+    assert!(read(&["log", "1", "--oneline"]).contains("Rayleigh"));
+    assert!(read(&["stats"]).contains("Turns"));
+    read(&["export", "open/all.turnkeep"]);
+    assert!(read(&["repair", "open/repaired"]).starts_with("sound: 2 turns"));
+    let write = output_as_reader(&sandbox, &["append", "1", "--msgpack", "-"]);
+    let said = String::from_utf8(write.stderr).unwrap();
+    assert_eq!(write.status.code(), Some(1));
+    assert!(said.contains("cannot be written"), "{said}");
+    set_modes(&sandbox.data(), 0o700, 0o600);
+    assert_eq!(files_of(&sandbox.data()), bytes_before, "nothing in it was changed");
+    let imported = sandbox.output(&["import", "open/all.turnkeep", "--data", "open/copy"], b"");
+    assert!(imported.status.success());
+}
+
+/// Every file of a directory, with its bytes.
+fn files_of(path: &std::path::Path) -> std::collections::BTreeMap<std::path::PathBuf, Vec<u8>> {
+    let mut files = std::collections::BTreeMap::new();
+    for entry in std::fs::read_dir(path).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(files_of(&path));
+        } else {
+            let bytes = std::fs::read(&path).unwrap();
+            files.insert(path, bytes);
+        }
+    }
+    files
+}
+
+#[test]
+fn a_log_that_went_back_is_reported_at_the_start() {
+    let sandbox = Sandbox::new();
+    let server = sandbox.up(&[]);
+    let sandbox = sandbox.with_turns();
+    server.kill();
+    std::fs::remove_file(sandbox.data().join("log/0000000001.seg")).unwrap();
+    for args in [&["stats"][..], &["append", "1", "--msgpack", "-"]] {
+        let refused = sandbox.output(args, b"3");
+        assert_eq!(refused.status.code(), Some(1), "{args:?}");
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert!(said.contains("the log went back: it ends at frame 0"), "{said}");
+    }
 }
 
 #[test]
@@ -132,6 +255,12 @@ fn damage_is_named_and_repaired_around() {
     assert!(said.contains("\"hint\":\"`turnkeep repair NEW_DIR`"), "{said}");
 
     assert!(sandbox.output(&["repair", "repaired"], b"").status.success());
+    // The copy is intact, but a payload is gone, and that is said.
+    let copy = sandbox.output(&["verify", "--data", "repaired", "--json"], b"");
+    assert_eq!(copy.status.code(), Some(1));
+    let report: serde_json::Value = serde_json::from_slice(&copy.stdout).unwrap();
+    assert_eq!((&report["sound"], &report["intact"]), (&false.into(), &true.into()));
+    assert_eq!(report["missing"]["payloads"][0]["turns"], serde_json::json!(["1"]));
     let log = sandbox.output(&["log", "1", "--oneline", "-n", "1", "--data", "repaired"], b"");
     let log = String::from_utf8(log.stdout).unwrap();
     assert_eq!(log, "2 (ctx:1) com.example.Message@1 role=assistant text=Rayleigh scattering.\n");
@@ -223,21 +352,33 @@ fn where_history_breaks_off_is_said() {
     std::fs::write(&segment, bytes).unwrap();
     assert!(sandbox.output(&["repair", "repaired"], b"").status.success());
     check(
-        &sandbox.transcript(
-            "log 1 --oneline --data repaired
+        &sandbox
+            .transcript(
+                "log 1 --oneline --data repaired
              log 1 --oneline --graph --data repaired
+             verify --data repaired
              log 1 --oneline -n 2 --data repaired",
-        ),
+            )
+            .replace(" 7 frames", " SOME frames")
+            .replace(" KiB", " KiB"),
         "
         $ log 1 --oneline --data repaired
         4 (ctx:1) (no type) 52
         3 (no type) 51
-        (turn:2 and what came before it in this context was lost to damage)
+        (turn:2 was lost to damage)
+        1 com.example.Message@1 role=user text=Why is the sky blue?
         [exit status: 1]
         $ log 1 --oneline --graph --data repaired
         * 4 (ctx:1) (no type) 52
         * 3 (no type) 51
-        * (turn:2 and what came before it in this context was lost to damage)
+        * (turn:2 was lost to damage)
+        * 1 com.example.Message@1 role=user text=Why is the sky blue?
+        [exit status: 1]
+        $ verify --data repaired
+        missing turn:2
+        incomplete: 4 turns, 2 contexts, 3 blobs in SOME frames, SIZE
+        error: the log in repaired is intact, but not everything is in it
+        hint: it was lost before: a backup may still have it
         [exit status: 1]
         $ log 1 --oneline -n 2 --data repaired
         4 (ctx:1) (no type) 52

@@ -160,8 +160,11 @@ fn a_healthy_directory_of_version_1_opens_with_and_without_its_index() {
     let [healthy, _] = generate();
     let (files, expected) = case("healthy", healthy);
     assert!(files.keys().any(|name| name.starts_with("index/")));
-    let report =
-        salvage::verify(&(Arc::new(MemoryStorage::with_files(files.clone())) as Arc<dyn Storage>), salvage::Writers::None, |_, _| {});
+    let report = salvage::verify(
+        &(Arc::new(MemoryStorage::with_files(files.clone())) as Arc<dyn Storage>),
+        salvage::Writers::None,
+        |_, _| {},
+    );
     assert!(report.unwrap().is_sound());
     let log_only = files.iter().filter(|(name, _)| *name == SEGMENT).map(|(n, b)| (n.clone(), b.clone()));
     for files in [log_only.collect(), files] {

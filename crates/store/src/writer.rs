@@ -10,9 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
 use smallvec::smallvec;
-use turnkeep_journal::{
-    AppendError, Appended, Batch, BlobRecord, LogReader, Machine, Position, Stamp,
-};
+use turnkeep_journal::{AppendError, Appended, Batch, BlobRecord, LogReader, Machine, Position, Stamp};
 use turnkeep_types::{BlobHash, Clock, Timestamp};
 
 use crate::acknowledged::{Acknowledged, Keeper};

@@ -125,7 +125,8 @@ fn a_killed_store_starts_and_one_of_another_store_does_not_count() {
     // The record of another store's writes says nothing about this one.
     let disk = MemoryStorage::new();
     let options = Options { random: [9; 32], ..Options::default() };
-    let other = Store::open(Arc::new(disk.clone()), &options, Arc::new(ManualClock::new(Timestamp(7)))).unwrap();
+    let other =
+        Store::open(Arc::new(disk.clone()), &options, Arc::new(ManualClock::new(Timestamp(7)))).unwrap();
     other.run(Command::CreateContext(CreateContext::default())).unwrap();
     other.close();
     let mut mixed = disk.files();

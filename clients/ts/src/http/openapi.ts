@@ -954,8 +954,15 @@ export interface components {
             context_id: components["schemas"]["Id"];
             /** @description When it was created. */
             created_at: components["schemas"]["Time"];
+            /**
+             * @description Whether the record that created it was lost to damage: then its labels, its time of creation and its
+             *     base turn are not known, and its head only if a turn was appended since.
+             */
+            creation_lost?: boolean;
             /** @description The head's depth, 0 for an empty context. */
             head_depth: number;
+            /** @description Whether the turn at its head was lost to damage. */
+            head_lost?: boolean;
             /** @description The turn at its head, `"0"` for an empty context. */
             head_turn_id: components["schemas"]["Id"];
             /** @description Its labels. */
@@ -969,6 +976,11 @@ export interface components {
             context_id: components["schemas"]["Id"];
             /** @description When it was created. */
             created_at: components["schemas"]["Time"];
+        };
+        /** @description `context.lost`: a context whose creation was lost to damage, and with it its labels and base turn. */
+        ContextLost: {
+            /** @description The context. */
+            context_id: components["schemas"]["Id"];
         };
         /** @description Contexts, newest created first. */
         ContextPage: {
@@ -1521,6 +1533,10 @@ export interface components {
             log_bytes: number;
             /** @description The last frame's position in the log. */
             log_position: number;
+            /** @description Of the contexts, those whose creation was lost to damage. */
+            lost_contexts: number;
+            /** @description Of the turns, those that were lost to damage. */
+            lost_turns: number;
             /** @description Whether the log cannot be written until a restart. */
             poisoned: boolean;
             /** @description Where the binary protocol listens. */
@@ -1702,6 +1718,11 @@ export interface components {
             message: string;
             /** @description The status that `GET /v1/turns/{turn_id}` answers with. */
             status: number;
+        };
+        /** @description `turn.lost`: a turn that was lost to damage. Its context is not known, so every feed has it. */
+        TurnLost: {
+            /** @description The turn. */
+            turn_id: components["schemas"]["Id"];
         };
         /** @description A page of turns, oldest first. */
         TurnPage: {
@@ -2575,7 +2596,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description `turn.appended`, `context.created`, `fs.attached`; ignore other kinds */
+            /** @description `turn.appended`, `context.created`, `fs.attached`, in a repaired store `turn.lost` and `context.lost`; ignore other kinds */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2705,7 +2726,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description `turn.appended`, `context.created`, `fs.attached`, `registry.put`, and, without id and never replayed, `world.changed`; ignore other kinds */
+            /** @description `turn.appended`, `context.created`, `fs.attached`, `registry.put`, in a repaired store `turn.lost` and `context.lost`, and, without id and never replayed, `world.changed`; ignore other kinds */
             200: {
                 headers: {
                     [name: string]: unknown;

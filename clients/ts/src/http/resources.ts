@@ -75,7 +75,9 @@ export type ContextListOptions = Named<NonNullable<operations["contexts_list"]["
 
 interface EventData {
 	"turn.appended": Named<Schemas["TurnAppended"]>;
+	"turn.lost": Named<Schemas["TurnLost"]>;
 	"context.created": Named<Schemas["ContextCreated"]>;
+	"context.lost": Named<Schemas["ContextLost"]>;
 	"fs.attached": Named<Schemas["FsAttached"]>;
 	"registry.put": Named<Schemas["RegistryPut"]>;
 }
@@ -83,7 +85,9 @@ interface EventData {
 /** The kinds of events that this client knows; it skips others. */
 export const EVENT_KINDS: readonly (keyof EventData)[] = [
 	"turn.appended",
+	"turn.lost",
 	"context.created",
+	"context.lost",
 	"fs.attached",
 	"registry.put",
 ];

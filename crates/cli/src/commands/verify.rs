@@ -169,9 +169,9 @@ fn missing_lines(missing: &Missing) -> Vec<String> {
         format!("{what} of {}: blob:{}", turns.join(", "), blob.hash)
     };
     let turns = turns.iter().map(|ids| ids_text("turn", ids));
-    let creations = creations.iter().map(|ids| {
-        format!("creation record of {} (its labels and its base turn)", ids_text("ctx", ids))
-    });
+    let creations = creations
+        .iter()
+        .map(|ids| format!("creation record of {} (its labels and its base turn)", ids_text("ctx", ids)));
     let payloads = payloads.iter().map(|blob| blob_line("payload", blob));
     let roots = roots.iter().map(|blob| blob_line("filesystem root", blob));
     let blobs = blobs.iter().map(|hash| format!("blob:{hash}, which no turn uses"));
@@ -180,9 +180,7 @@ fn missing_lines(missing: &Missing) -> Vec<String> {
 
 fn missing_json(missing: &Missing) -> Value {
     let ranges = |ranges: &[RangeInclusive<u64>]| -> Vec<Value> {
-        let ids = |ids: &RangeInclusive<u64>| {
-            json!({ "first": ids.start().to_string(), "last": ids.end().to_string() })
-        };
+        let ids = |ids: &RangeInclusive<u64>| json!({ "first": ids.start().to_string(), "last": ids.end().to_string() });
         ranges.iter().map(ids).collect()
     };
     let blobs = |blobs: &[MissingBlob]| -> Vec<Value> {

@@ -158,7 +158,8 @@ fn no_space_aborts_a_group_and_the_next_one_is_tried() {
     }
     go.send(()).unwrap();
     committer.close();
-    let is_no_space = |happened: &Happened| matches!(happened, Happened::Aborted(AppendError::NoSpace { .. }));
+    let is_no_space =
+        |happened: &Happened| matches!(happened, Happened::Aborted(AppendError::NoSpace { .. }));
     assert!(story.lock().unwrap().iter().any(is_no_space));
     assert_eq!(groups(&story), [(1, vec![3])], "the deferred one was decided again after the abort");
 }

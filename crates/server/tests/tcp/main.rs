@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 
 mod auth;
+mod gaps;
 mod malformed;
 mod memory;
 mod order;

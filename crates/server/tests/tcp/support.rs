@@ -27,9 +27,12 @@ impl Server {
     }
 
     pub(crate) async fn start_with(change: impl FnOnce(&mut ServerConfig)) -> Self {
+        Self::start_on(MemoryStorage::new(), change).await
+    }
+
+    pub(crate) async fn start_on(disk: MemoryStorage, change: impl FnOnce(&mut ServerConfig)) -> Self {
         let clock = Arc::new(ManualClock::new(Timestamp(1_766_174_400_000)));
-        let storage = Arc::new(MemoryStorage::new());
-        let store = Store::open(storage, &Options::default(), clock.clone()).unwrap();
+        let store = Store::open(Arc::new(disk), &Options::default(), clock.clone()).unwrap();
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let mut config = ServerConfig { tcp_addr: any, http_addr: any, ..ServerConfig::default() };
         change(&mut config);

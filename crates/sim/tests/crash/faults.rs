@@ -61,7 +61,8 @@ fn check_crash(seed: u64, fault: (u64, Fault)) -> Result<bool, Violation> {
     let Left { trial, disk, store } = run(seed, Some(fault))?;
     let image = disk.crash();
     drop(store);
-    let refused = trial.sent.iter().any(|s| matches!(&s.known, Known::Answered(Err(Refusal::NoSpace { .. }))));
+    let refused =
+        trial.sent.iter().any(|s| matches!(&s.known, Known::Answered(Err(Refusal::NoSpace { .. }))));
     let poisoned = !trial.unknown.is_empty();
     recover(trial, &(Arc::new(image) as Arc<dyn Storage>))?;
     Ok(refused || poisoned)
@@ -126,7 +127,8 @@ fn a_full_disk_at_any_operation_refuses_some_commands_and_later_ones_work() {
         let store = store.expect("opening an empty directory needs no room");
         assert!(!store.stats().poisoned, "a full disk poisons nothing");
         assert!(trial.unknown.is_empty(), "every command was answered for certain");
-        let refused = trial.sent.iter().any(|s| matches!(&s.known, Known::Answered(Err(Refusal::NoSpace { .. }))));
+        let refused =
+            trial.sent.iter().any(|s| matches!(&s.known, Known::Answered(Err(Refusal::NoSpace { .. }))));
         let image: Arc<dyn Storage> = Arc::new(disk.crash());
         drop(store);
         recover(trial, &image)?;

@@ -116,7 +116,11 @@ fn check_named(report: &Report, corrupt: &[BlobHash], what: &str) {
 
 /// Flips a bit of every byte of every segment; the bytes whose flips nobody named must be padding.
 fn check_log(sample: &Sample, files: &Files) {
-    let frames = verify(&(Arc::new(MemoryStorage::with_files(files.clone())) as Arc<dyn Storage>), Writers::None, |_, _| {});
+    let frames = verify(
+        &(Arc::new(MemoryStorage::with_files(files.clone())) as Arc<dyn Storage>),
+        Writers::None,
+        |_, _| {},
+    );
     let padding_max = usize::try_from(frames.unwrap().frames).unwrap() * 7;
     let mut unnamed = 0;
     for (name, bytes) in files.iter().filter(|(name, _)| is_log(name)) {

@@ -48,8 +48,7 @@ impl Missing {
         let payloads = lost_payloads(state);
         let roots = lost_roots(state);
         let is_used = |hash: &BlobHash| payloads.contains_key(hash) || roots.contains_key(hash);
-        let mut blobs: Vec<BlobHash> =
-            state.lost_blobs().into_iter().filter(|hash| !is_used(hash)).collect();
+        let mut blobs: Vec<BlobHash> = state.lost_blobs().into_iter().filter(|hash| !is_used(hash)).collect();
         blobs.sort_unstable();
         Self {
             turns: id_ranges(state.turns.len(), lost_turn),

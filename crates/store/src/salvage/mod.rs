@@ -16,8 +16,8 @@ use std::sync::Arc;
 use turnkeep_journal::{Damage, Frame, Inspected, Inspection, Locator, Position, Storage, inspect};
 use turnkeep_types::{BlobHash, Compression, Timestamp, TurnId};
 
-use crate::apply::Applier;
 use crate::acknowledged;
+use crate::apply::Applier;
 use crate::checkpoint::{self, Known};
 use crate::decide::{Decision, Place, Plan, View, decide};
 use crate::record::{Part, Record};

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use anyhow::Result;
 use serde_json::Value;
-use turnkeep_client::{Client, Error, ErrorCode};
 use turnkeep_client::message::{GetRange, ReadOptions};
+use turnkeep_client::{Client, Error, ErrorCode};
 use turnkeep_types::{ContextId, TurnId};
 
 use super::super::App;

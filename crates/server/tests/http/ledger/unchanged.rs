@@ -83,7 +83,7 @@ async fn n12_an_edit_of_the_files_is_found_by_verify() {
     server.stop().await;
     let check = |disk: MemoryStorage| {
         let storage: Arc<dyn Storage> = Arc::new(disk);
-        salvage::verify(&storage, |_, _| {}).unwrap()
+        salvage::verify(&storage, salvage::Writers::None, |_, _| {}).unwrap()
     };
     assert!(check(disk.clone()).is_sound());
     let report = check(edited(&disk, "Needle in the log."));
