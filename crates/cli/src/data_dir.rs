@@ -73,8 +73,8 @@ impl DataDir {
     /// Whether nothing can be written there: the file system is read-only, or this user may not.
     pub(crate) fn is_read_only(&self) -> bool {
         let parts = [self.path.clone(), self.path.join("log"), self.path.join("index")];
-        let existing = parts.iter().filter(|path| path.is_dir());
-        existing.into_iter().any(|path| {
+        let mut existing = parts.iter().filter(|path| path.is_dir());
+        existing.any(|path| {
             matches!(access(path, Access::WRITE_OK), Err(Errno::ROFS | Errno::ACCESS | Errno::PERM))
         })
     }

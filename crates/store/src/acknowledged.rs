@@ -118,7 +118,7 @@ impl Keeper {
         let Some(file) = &self.file else { return };
         self.serial += 1;
         let offset = self.serial % SLOTS * SLOT_BYTES;
-        // The slot that was not written now still holds; what it says is less, but true.
+        // After a failed write the other slot still counts. It is older, so it claims less.
         drop(file.write_at(offset, &now.encode(self.serial)));
     }
 }

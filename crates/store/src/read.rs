@@ -322,10 +322,12 @@ impl Reading<'_> {
 
     fn blob_row(&self, hash: BlobHash) -> Result<BlobRow, ReadError> {
         let row = self.state.find_blob(&hash).and_then(|row| self.state.blob(row));
-        row.ok_or_else(|| match self.state.is_lost_blob(&hash) {
-            true => ReadError::Corrupt { hash, what: LOST_BYTES.to_owned() },
-            false => ReadError::UnknownBlob(hash),
-        })
+        let is_lost = || self.state.is_lost_blob(&hash);
+        match row {
+            Some(row) => Ok(row),
+            None if is_lost() => Err(ReadError::Corrupt { hash, what: LOST_BYTES.to_owned() }),
+            None => Err(ReadError::UnknownBlob(hash)),
+        }
     }
 
     fn stored(&self, blob: BlobRow) -> Result<Payload, ReadError> {

@@ -48,8 +48,8 @@ pub(crate) fn before_lost(state: &State, child: TurnId, lost: TurnId) -> Option<
     let context = state.turn(child)?.context;
     let lost_depth = state.turn(lost)?.depth;
     let oldest = lost.get().saturating_sub(EARLIER_TURNS_MAX).max(1);
-    let earlier = (oldest..lost.get()).rev().filter_map(TurnId::new);
-    earlier.into_iter().find(|&id| {
+    let mut earlier = (oldest..lost.get()).rev().filter_map(TurnId::new);
+    earlier.find(|&id| {
         state.turn(id).is_some_and(|row| !row.lost && row.context == context && row.depth < lost_depth)
     })
 }

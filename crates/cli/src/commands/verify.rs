@@ -155,10 +155,10 @@ fn lost_text(turns: Option<&RangeInclusive<u64>>, contexts: Option<&RangeInclusi
     let turns = turns.map(|ids| ids_text("turn", ids));
     let creations = contexts.map(|ids| format!("the creation of {}", ids_text("ctx", ids)));
     let lost: Vec<String> = [turns, creations].into_iter().flatten().collect();
-    match lost.is_empty() {
-        true => "no turn and no context that is known of; perhaps labels, roots, types or blobs".to_owned(),
-        false => lost.join(", "),
+    if lost.is_empty() {
+        return "no turn and no context that is known of; perhaps labels, roots, types or blobs".to_owned();
     }
+    lost.join(", ")
 }
 
 /// Everything that is gone, one line each.

@@ -2,7 +2,7 @@
 //!
 //! So a store on read-only media opens as any other does. A torn tail is cut and doubtful frames are
 //! written again, but only in this process, and all of it is forgotten with it. Files under `index/`
-//! are not even written in memory: nobody would read them again.
+//! are not written at all: a checkpoint is of no use to a process that is about to end.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -20,7 +20,7 @@ pub struct ReadOnlyStorage(Arc<Layers>);
 
 struct Layers {
     below: Arc<dyn Storage>,
-    /// What was written, and copies of what was changed.
+    /// New files, and copies of the files that were changed.
     above: MemoryStorage,
     /// Files of the directory that count as removed.
     removed: Mutex<BTreeSet<String>>,

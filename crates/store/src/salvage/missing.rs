@@ -1,4 +1,4 @@
-//! What is missing: everything that was acknowledged and cannot be read any more, by name.
+//! Lists everything that was acknowledged and cannot be read any more, by name.
 //!
 //! It is read off the state at the end of a walk, so it names a loss of today and one that an earlier
 //! repair kept in the log alike.
