@@ -29,6 +29,7 @@ mod tcp;
 pub mod tls;
 mod tool_rate;
 mod unauthenticated;
+mod write_rate;
 
 pub use auth::{Auth, Token};
 pub use config::{ServerConfig, Timeouts, TlsFiles};

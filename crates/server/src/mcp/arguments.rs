@@ -47,6 +47,11 @@ impl<'a> Arguments<'a> {
         node.items()?.iter().map(Node::text).collect::<Result<_, _>>().map(Some)
     }
 
+    /// All of them.
+    pub(super) fn root(&self) -> &Node<'a> {
+        &self.0
+    }
+
     /// What was given under a name, as it was given.
     pub(super) fn given(&self, name: &str) -> Value {
         self.0.value.get(name).cloned().unwrap_or_default()
