@@ -269,6 +269,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("tool.constraints.time_window.to", "--to"),
     ("tool.constraints.time_window", "--from and --to"),
     ("tool.constraints.limit", "-n"),
+    ("tool.constraints.context", "--context"),
     ("tool.query_text", "the query"),
 ];
 

@@ -53,6 +53,7 @@ fn a_world_from_its_making_to_who_knew_what() {
          world verify team
          world write team --as CARL --to DAVE hello
          world write team --as DAVE hello
+         stream team --as DAVE
          stream nowhere
          world fork team copy
          world token team
@@ -66,9 +67,9 @@ fn a_world_from_its_making_to_who_knew_what() {
         default  narrative  0       silence  DATE
         team     workspace  2       silence  DATE
         $ stream team --as ANN
-        ENTRY DATE (operator)
+        ENTRY DATE Operator to everyone
             Ship the refund fix today.
-        ENTRY DATE BOB
+        ENTRY DATE BOB to everyone
             I take the rounding test.
         $ search team \"blocker\"
         ENTRY DATE BOB (private)
@@ -76,10 +77,10 @@ fn a_world_from_its_making_to_who_knew_what() {
         $ search team \"blocker\" --as ANN
         nothing found
         $ world knew team ANN --vs GEORGE
-        GEORGE could see, and ANN could not:
-        ENTRY DATE BOB to GEORGE only
+        Operator could see, and ANN could not:
+        ENTRY DATE BOB to Operator only
             The blocker is the migration.
-        ANN could see nothing that GEORGE could not
+        ANN could see nothing that Operator could not
         $ capsule team BOB --as ANN
         as it was written
             I take the rounding test.
@@ -88,11 +89,15 @@ fn a_world_from_its_making_to_who_knew_what() {
         $ world verify team
         sound: 3 entries in 3 bundles, 3 answers made again
         $ world write team --as CARL --to DAVE hello
-        error: the entry was refused: VISIBILITY_INVALID: entries[0].visibility.visible_to[0]
-        hint: `turnkeep world person WORLD list` lists who may be named with --to
-        [exit status: 1]
+        error: there is no person `DAVE` in this world
+        hint: there are: ANN, BOB, CARL, GEORGE (Operator)
+        [exit status: 2]
         $ world write team --as DAVE hello
-        error: there is no person `DAVE` in team
+        error: there is no person `DAVE` in this world
+        hint: there are: ANN, BOB, CARL, GEORGE (Operator)
+        [exit status: 2]
+        $ stream team --as DAVE
+        error: there is no person `DAVE` in team; there are: ANN, BOB, CARL
         hint: `turnkeep world person WORLD list` lists those who were added, `… add` adds one
         [exit status: 1]
         $ stream nowhere
@@ -514,7 +519,7 @@ fn a_person_s_token_shows_what_that_person_knew_and_writes_in_its_name() {
     assert!(wrote.status.success(), "{}", String::from_utf8_lossy(&wrote.stderr));
     let knew = String::from_utf8(as_ann(&["world", "knew", "team", "ANN"]).stdout).unwrap();
     assert!(
-        knew.starts_with("ANN could see 3 entries") && knew.contains("ANN\n    In my own name."),
+        knew.starts_with("ANN could see 3 entries") && knew.contains("ANN to everyone\n    In my own name."),
         "{knew}"
     );
     for args in [&["world", "knew", "team", "BOB"][..], &["world", "knew", "team", "ANN", "--vs", "BOB"]] {
@@ -560,6 +565,17 @@ fn a_fault_names_the_option_and_is_a_sentence() {
     for (args, expect) in [
         (&["world", "new", "team"][..], "world_id is the name of a world that there is already"),
         (&["world", "new", "_x"], "the first of them a letter or a digit"),
+        (&["world", "new", "TEAM"], "differs from the name of the world `team` by upper and lower case only"),
+        (&["world", "new", "ｔｅａｍ"], "must be 1 to 64 letters, digits"),
+        (&["world", "new", "te\u{200b}am"], "must be 1 to 64 letters, digits"),
+        (&["world", "person", "team", "add", "ann"], "in another spelling"),
+        (&["world", "person", "team", "add", "ＡＮＮ"], "must be 1 to 64 letters, digits"),
+        (&["world", "person", "team", "add", "AN\u{200d}N"], "must be 1 to 64 letters, digits"),
+        (&["world", "fork", "team", "Team"], "by upper and lower case only"),
+        (
+            &["world", "write", "team", "--as", "ANN", " "],
+            "the text holds nothing but white space (TEXT_EMPTY: entries[0].text)",
+        ),
         (&["invoke", "team", "x", "--time", "2001-01-01T00:00:00Z"], "--time is before the world's time, "),
         (&["invoke", "team", "x", "--time", "tomorrow"], "--time must be a time such as"),
         (&["invoke", "team", "x", "--time", "9999-12-31T00:00:00Z"], "before 9999-12-30T22:00:00Z"),
@@ -571,6 +587,46 @@ fn a_fault_names_the_option_and_is_a_sentence() {
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(!output.status.success() && said.contains(expect), "{args:?}: {said}");
     }
+}
+
+#[test]
+fn a_stream_says_for_whom_and_the_operator_has_one_name() {
+    let sandbox = Sandbox::new();
+    sandbox.ok(&["world", "new", "lab", "--operator-label", "Dana", "--person", "ANN", "--person", "BOB"]);
+    assert!(sandbox.ok(&["world", "show", "lab"]).contains("workspace"), "the default profile");
+    sandbox.ok(&words("invoke lab", "Ship it."));
+    let told = sandbox.ok(&words("world write lab --as ANN --to BOB --to Dana", "Between us."));
+    assert!(told.contains("to BOB, Dana"), "{told}");
+    let seen = sandbox.ok(&["stream", "lab"]);
+    assert!(seen.contains("Dana to everyone\n    Ship it."), "{seen}");
+    assert!(seen.contains("ANN to BOB, Dana only\n    Between us."), "{seen}");
+    for args in [
+        &["stream", "lab", "--as", "BOB"][..],
+        &["search", "lab", "ship"],
+        &["world", "knew", "lab", "BOB", "--vs", "GEORGE"],
+        &["world", "knew", "lab", "Dana"],
+        &["invoke", "lab", "Again."],
+    ] {
+        let said = sandbox.ok(args);
+        assert!(said.contains("Dana") && !said.contains("GEORGE"), "{args:?}: {said}");
+    }
+    let json: Value =
+        serde_json::from_str(sandbox.ok(&["stream", "lab", "--json"]).lines().nth(1).unwrap()).unwrap();
+    assert_eq!(json["visibility"], json!({ "scope": "PRIVATE", "visible_to": ["BOB", "GEORGE"] }));
+}
+
+#[test]
+fn a_search_leaves_out_what_only_stands_beside_a_match() {
+    let sandbox = Sandbox::new().with_team();
+    let found = |args: &[&str]| sandbox.ok(&[&["search", "team"], args].concat());
+    assert!(!found(&["rounding"]).contains("Ship the refund fix"));
+    let around = found(&["rounding", "--context", "1"]);
+    assert_eq!(around.matches("(beside a match)").count(), 1, "{around}");
+    let all = found(&["rounding", "--context", "5"]);
+    assert_eq!(all.matches("(beside a match)").count(), 2, "{all}");
+    let refused = sandbox.output(&["search", "team", "rounding", "--context", "201"], b"");
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(!refused.status.success() && said.contains("--context must be"), "{said}");
 }
 
 #[test]

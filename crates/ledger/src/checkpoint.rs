@@ -18,6 +18,7 @@
 //! Entry ids are random, so the last one tells whether it is this ledger's index. Entries are read from the
 //! log in any case; the index is taken apart while other threads read them.
 
+use bytes::Bytes;
 use turnkeep_store::Store;
 use turnkeep_types::ContextId;
 
@@ -34,7 +35,8 @@ const HASH_BYTES: usize = 32;
 /// An index that was kept, still as bytes, and the last entry that it has.
 #[derive(Debug, Clone)]
 pub struct Checkpoint {
-    index: Vec<u8>,
+    /// A part of what was read; nothing is copied.
+    index: Bytes,
     end: End,
 }
 
@@ -73,13 +75,20 @@ fn end_of(head: &[u8]) -> Option<End> {
 
 impl Checkpoint {
     /// What these bytes hold, if they are a whole checkpoint of this world in this store.
-    pub fn decode(bytes: &[u8], world: &str, store: [u8; 16]) -> Option<Self> {
+    pub fn decode(bytes: &Bytes, world: &str, store: [u8; 16]) -> Option<Self> {
+        let end = Self::check(bytes, world, store)?;
+        let index_start = header(world, store, end).len() + HASH_BYTES;
+        Some(Self { index: bytes.slice(index_start..), end })
+    }
+
+    /// The end that a whole checkpoint of this world in this store tells of.
+    fn check(bytes: &[u8], world: &str, store: [u8; 16]) -> Option<End> {
         let nothing = End { count: 0, last: EntryId(0) };
         let (head, rest) = bytes.split_at_checked(header(world, store, nothing).len())?;
         let (hash, index) = rest.split_at_checked(HASH_BYTES)?;
         let end = end_of(head)?;
         let ours = head == header(world, store, end) && hash == blake3::hash(head).as_bytes();
-        (ours && Index::is_whole(index)).then(|| Self { index: index.to_vec(), end })
+        (ours && Index::is_whole(index)).then_some(end)
     }
 
     /// How many entries it has.
@@ -94,7 +103,7 @@ impl Checkpoint {
 
     /// The index, if it is one of so many entries.
     fn index(&self) -> Option<Index> {
-        Index::decode(&self.index).ok().filter(|index| index.len() == self.end.count)
+        Index::decode_whole(&self.index).ok().filter(|index| index.len() == self.end.count)
     }
 
     /// Whether a world has the last entry in its place.
@@ -178,8 +187,8 @@ mod tests {
 
     #[test]
     fn a_checkpoint_reads_back_only_as_a_whole_and_only_in_its_place() {
-        let whole = encode(&world(), STORE).unwrap();
-        let read = |bytes: &[u8]| Checkpoint::decode(bytes, "w", STORE);
+        let whole = Bytes::from(encode(&world(), STORE).unwrap());
+        let read = |bytes: &[u8]| Checkpoint::decode(&Bytes::copy_from_slice(bytes), "w", STORE);
         let back = read(&whole).expect("a whole checkpoint");
         assert_eq!((back.len(), back.end.last), (20, EntryId(19)));
         assert!(back.index().expect("an index").encode() == world().index().encode());
@@ -187,7 +196,7 @@ mod tests {
         assert!(Checkpoint::decode(&whole, "w", [8; 16]).is_none(), "another store");
         for at in 0..whole.len() {
             assert!(read(&whole[..at]).is_none(), "cut at {at}");
-            let mut damaged = whole.clone();
+            let mut damaged = whole.to_vec();
             damaged[at] ^= 1 << (at % 8);
             assert!(read(&damaged).is_none(), "flipped at {at}");
         }
@@ -200,7 +209,7 @@ mod tests {
         let mut bytes = header("w", STORE, end);
         bytes.extend_from_slice(blake3::hash(&bytes).as_bytes());
         bytes.extend_from_slice(&world().index().encode());
-        let made_up = Checkpoint::decode(&bytes, "w", STORE).expect("both hashes are right");
+        let made_up = Checkpoint::decode(&bytes.into(), "w", STORE).expect("both hashes are right");
         assert!(made_up.index().is_none());
     }
 

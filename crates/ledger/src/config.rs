@@ -41,6 +41,13 @@ pub enum Registry {
     Closed,
 }
 
+impl Registry {
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        word_of(REGISTRIES, &self)
+    }
+}
+
 /// Who is asked when the operator speaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Writer {

@@ -118,16 +118,22 @@ impl Entry {
         (self.channel == Channel::People).then_some(&*self.label)
     }
 
+    /// Who may see it besides its author.
+    pub fn visibility(&self) -> Value {
+        let readers = self.visible_to.as_deref().unwrap_or_default();
+        let readers: Vec<&str> = readers.iter().map(Name::as_str).collect();
+        json!({ "scope": self.scope(), "visible_to": readers })
+    }
+
     /// The committed form of a write entry.
     pub fn to_json(&self) -> Value {
-        let readers = self.visible_to.as_deref().unwrap_or_default();
         json!({
             "entry_id": self.id.to_string(),
             "bundle_id": self.bundle.to_string(),
             "request_id": &*self.request,
             "created_at_world": self.time.as_str(),
             "author": { "author_id": self.author.id.as_str(), "author_class": self.author.class.word() },
-            "visibility": { "scope": self.scope(), "visible_to": readers.iter().map(Name::as_str).collect::<Vec<_>>() },
+            "visibility": self.visibility(),
             "channel": self.channel.word(),
             "text": &*self.text,
         })

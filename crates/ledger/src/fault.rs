@@ -118,6 +118,49 @@ codes! {
     Corrupt = "CORRUPT",
 }
 
+impl Code {
+    /// What is wrong with a bundle that was rejected with this code, as a sentence for people. The reason in the
+    /// rejected form stays `CODE: path`, since what was answered once is answered again to the byte.
+    pub fn sentence(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Shape => "the bundle does not have the required shape",
+            Self::RequestMismatch => {
+                "the bundle carries another request id than the request that it came with"
+            }
+            Self::ActorMismatch => "the bundle was proposed in another name than the caller's",
+            Self::WroteMismatch => "`wrote` does not agree with the entries",
+            Self::TooLarge => "the bundle is larger than a bundle may be",
+            Self::IdPreset => "an id was given that only the commit may give",
+            Self::UnknownField => "there is a field that the ledger does not know",
+            Self::AuthorUnknown => "the author is not a person of this world",
+            Self::AuthorForbidden => "the caller may not write in that author's name",
+            Self::ChannelInvalid => "the channel does not fit the author",
+            Self::VisibilityInvalid => {
+                "the audience names somebody who is not a person of this world, or does not fit the scope"
+            }
+            Self::TimeFormat => "the time is not written like 2026-11-15T09:00:00Z",
+            Self::TimeInconsistent => {
+                "the time is before the world's time, before the entry above it, or too far ahead"
+            }
+            Self::TextEmpty => "the text holds nothing but white space",
+            Self::TextTooLarge => "the text is longer than an entry may be",
+            Self::PocketInvalid => "a calendar item or a message does not fit its entry",
+            Self::ProvenanceInvalid => "an entry is cited that does not exist for this writer",
+            _ => return None,
+        })
+    }
+}
+
+/// The reason of a rejected bundle, `CODE: path`, as a sentence with the code behind it.
+pub fn explain_rejection(reason: &str) -> String {
+    let word = reason.split(':').next().unwrap_or(reason);
+    let code = Code::ALL.iter().find(|code| code.word() == word);
+    match code.and_then(|code| code.sentence()) {
+        Some(sentence) => format!("{sentence} ({reason})"),
+        None => reason.to_owned(),
+    }
+}
+
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.word())
@@ -152,6 +195,15 @@ impl Fault {
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
+
+    #[test]
+    fn a_rejection_is_a_sentence_with_the_code_behind_it() {
+        assert_eq!(
+            explain_rejection("TEXT_EMPTY: entries[0].text"),
+            "the text holds nothing but white space (TEXT_EMPTY: entries[0].text)"
+        );
+        assert_eq!(explain_rejection("LATER_CODE: x"), "LATER_CODE: x");
+    }
 
     #[test]
     fn no_two_codes_share_a_word() {

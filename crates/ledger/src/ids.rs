@@ -160,10 +160,18 @@ pub struct Name(Arc<str>);
 impl Name {
     /// The name with this text, if it is one.
     pub fn new(text: &str) -> Option<Self> {
-        let first = text.bytes().next()?;
+        Self::is_legal(text).then(|| Self(text.into()))
+    }
+
+    fn is_legal(text: &str) -> bool {
         let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
-        let whole = text.len() <= NAME_BYTES_MAX && text.bytes().all(legal);
-        (first.is_ascii_alphanumeric() && whole).then(|| Self(text.into()))
+        let begins = text.bytes().next().is_some_and(|first| first.is_ascii_alphanumeric());
+        begins && text.len() <= NAME_BYTES_MAX && text.bytes().all(legal)
+    }
+
+    /// The same name, kept where `share` keeps its text.
+    pub(crate) fn shared(text: &str, share: impl FnOnce(&str) -> Arc<str>) -> Option<Self> {
+        Self::is_legal(text).then(|| Self(share(text)))
     }
 
     /// The operator's.

@@ -110,6 +110,18 @@ pub fn shown(entry: &Entry) -> Value {
     })
 }
 
+/// Adds to each entry of a page who may see it, as the committed form says it. Pages that answer a beat never
+/// have it: what was answered once is answered again to the byte.
+pub fn add_audiences(view: &View<'_>, page: &mut Value) {
+    let entries = page.pointer_mut("/stream/entries").and_then(Value::as_array_mut);
+    for shown in entries.into_iter().flatten() {
+        let id = shown["entry_id"].as_str().and_then(|id| id.parse().ok());
+        if let Some(entry) = id.and_then(|id| view.entry(id)) {
+            shown["visibility"] = entry.visibility();
+        }
+    }
+}
+
 /// A page of the stream as it is now: what a request that only reads is answered.
 pub fn read(view: &View<'_>, request: &str, cursor: Option<&str>, limit: usize) -> Result<Projection, Fault> {
     let start = cursor.map(|given| cursor::read(view, given, "ui.stream_cursor")).transpose()?;

@@ -6,6 +6,7 @@
 
 mod fields;
 mod meaning;
+mod sharing;
 
 use bytes::Bytes;
 use turnkeep_types::TypeRef;

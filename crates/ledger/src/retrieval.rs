@@ -27,6 +27,10 @@ pub const LIMIT_MAX: u32 = 200;
 /// What is remarked on a query that can find nothing, whatever there is.
 const OUT_OF_REACH: &str = "the query has no word that is searched for: name one, or quote the exact words";
 
+/// The field of a result that is there, and true, when the entry has nothing that was asked for but stands
+/// beside one that has. Packs of earlier versions never have it.
+const CONTEXT: &str = "context";
+
 /// From when, inclusive, to when, exclusive; none is open.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TimeWindow {
@@ -60,17 +64,26 @@ impl Texts for Visible<'_, '_> {
 
 /// What matches the words best.
 pub fn search(view: &View<'_>, request: &ToolRequest, window: &TimeWindow) -> Value {
+    let limit = request.limit.unwrap_or(LIMIT_DEFAULT);
     let query = Query {
         text: &request.query_text,
         author: request.person_id.as_deref(),
         window: window.in_milliseconds(),
-        limit: request.limit.unwrap_or(LIMIT_DEFAULT) as usize,
+        limit: limit as usize,
+        context_max: request.context.unwrap_or(limit) as usize,
     };
     let scope = Scope { classes: view.classes(), at: view.at() };
     let Ok(hits) = view.world.index().search(&scope, &query, &Visible(view));
-    let found = hits.into_iter().filter_map(|Hit { entry, .. }| view.numbered(entry));
     let excerpts = Excerpts::of(query.text);
-    let results: Vec<_> = found.map(|entry| result(entry, excerpts.range(&entry.text))).collect();
+    let found = |hit: Hit| {
+        let entry = view.numbered(hit.entry)?;
+        let mut found = result(entry, excerpts.range(&entry.text));
+        if hit.context {
+            found[CONTEXT] = Value::from(true);
+        }
+        Some(found)
+    };
+    let results: Vec<_> = hits.into_iter().filter_map(found).collect();
     pack(request, &results, (!can_be_searched(query.text)).then_some(OUT_OF_REACH))
 }
 
@@ -172,6 +185,9 @@ fn validate_result<'a>(view: &View<'a>, node: &Node<'_>) -> Result<&'a Entry, Fa
         if given.value != value {
             return Err(given.fault("is not what the entry says"));
         }
+    }
+    if let Some(context) = node.optional(CONTEXT)? {
+        context.boolean()?;
     }
     Ok(entry)
 }

@@ -7,18 +7,23 @@
 //! order with the same scores, to the last bit: nothing here depends on an entry's absolute number, on
 //! how classes are numbered, or on how the visible entries are divided among them.
 //!
-//! The rank of an entry is the sum over the query's terms, the rarest first, of
-//! `idf * tf * (K1 + 1) / (tf + K1 * (1 - B + B * length / average))`, plus [`NEIGHBOUR`] of what the same
-//! sum of the visible entry before it, and of the one after it, owes to terms that it has not itself, when
-//! they are at most half an hour of world time away. The best [`RERANKED`] of these ([`RERANKED_SMALL`] in
-//! a small view) then get [`SESSION`] of the weight of all terms that their surroundings speak of. Ties go
-//! to the later entry. Author, window and phrases filter what may be a
-//! hit; they do not change the figures, and a neighbour need not pass them.
+//! The own score of an entry is the sum over the query's terms, the rarest first, of
+//! `idf * tf * (K1 + 1) / (tf + K1 * (1 - B + B * length / average))`. A first pass finds the entries that
+//! have a term and score best, each with [`NEIGHBOUR`] of what the own score of the visible entry before it,
+//! and of the one after it, owes to terms that it has not itself, when they are at most half an hour of world
+//! time away. The best [`RERANKED`] of these are then looked at again: two entries on each side in the same
+//! conversation lend [`PREVIOUS`] and [`NEXT`] of theirs, [`SESSION`] of the weight of all terms that the
+//! conversation around them speaks of is added, and [`AUTHOR`] of the weight of the whole query where it
+//! names their author. Entries beside them that have no term themselves are scored the same way and come in
+//! as context. Ties go to the later entry. Author, window and phrases filter what may be a hit or context;
+//! they do not change the figures, and a neighbour need not pass them.
 //!
 //! Nothing here does I/O. The index holds no text: phrases are checked against [`Texts`].
 
+mod bylines;
 mod checkpoint;
 mod columns;
+mod conversation;
 mod excerpt;
 mod filter;
 mod fold;
@@ -28,6 +33,7 @@ mod naming;
 mod postings;
 mod query;
 mod rank;
+mod rerank;
 mod scoring;
 mod shown;
 mod stem;
@@ -43,12 +49,14 @@ mod tests;
 use std::borrow::Cow;
 
 pub use checkpoint::CheckpointError;
+pub use conversation::CONVERSATION_STEPS;
 pub use excerpt::{EXCERPT_BYTES_MAX, Excerpts};
 pub use index::Index;
 pub use naming::{Mention, excerpt_naming};
 pub use query::can_be_searched;
-pub use rank::{NEIGHBOUR, RERANKED, RERANKED_SMALL, SESSION, SMALL};
-pub use surroundings::{REACH_MILLIS, SESSION_STEPS};
+pub use rank::NEIGHBOUR;
+pub use rerank::{AUTHOR, NEXT, PREVIOUS, RERANKED, SESSION, SESSION_STEPS};
+pub use surroundings::REACH_MILLIS;
 
 /// An audience class: all entries that the same set of people may read. The caller numbers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,7 +69,8 @@ pub struct Document<'a> {
     pub class: ClassId,
     /// The author's person id, for the filter by author.
     pub author: &'a str,
-    /// The author's label; its words count as words of the entry.
+    /// The author's label. Its words count as words of the entry, and a query with all of them names the
+    /// author.
     pub label: &'a str,
     /// The entry's text.
     pub text: &'a str,
@@ -106,8 +115,10 @@ pub struct Query<'a> {
     pub author: Option<&'a str>,
     /// Only entries of this time.
     pub window: Window,
-    /// At most so many hits.
+    /// At most so many hits, context included.
     pub limit: usize,
+    /// At most so many of them may be context.
+    pub context_max: usize,
 }
 
 /// An entry that was found.
@@ -115,8 +126,18 @@ pub struct Query<'a> {
 pub struct Hit {
     /// Its number.
     pub entry: u32,
-    /// Its rank; comparable within one search only. 0 when nothing was ranked.
+    /// Its rank. The first [`RERANKED`] matches of a search and their context are comparable with each other,
+    /// and so are those behind them. 0 when nothing was ranked.
     pub score: f32,
+    /// Whether it has nothing that was asked for, but stands beside something that has.
+    pub context: bool,
+}
+
+impl Hit {
+    /// An entry that has something that was asked for.
+    pub(crate) fn matching(entry: u32, score: f32) -> Self {
+        Self { entry, score, context: false }
+    }
 }
 
 /// Where the texts of entries are. It is asked about visible entries only.

@@ -84,6 +84,8 @@ pub struct ToolRequest {
     pub to: Option<String>,
     /// At most so many results.
     pub limit: Option<u32>,
+    /// At most so many of them may be context: entries beside a match that do not match themselves.
+    pub context: Option<u32>,
     /// Whose entries, or whose capsule.
     pub person_id: Option<String>,
     /// The fingerprint of the whole request.
@@ -104,10 +106,11 @@ fn tool(node: &Node<'_>) -> Result<Tool, Fault> {
         .ok_or_else(|| Fault::new(Code::UnknownTool, node.path.clone(), format!("is not one of {}", names())))
 }
 
-fn limit(node: &Node<'_>) -> Result<u32, Fault> {
+fn limit(node: &Node<'_>, least: u32) -> Result<u32, Fault> {
     let given = node.value.as_u64().and_then(|given| u32::try_from(given).ok());
-    let bad = || Fault::new(Code::BadLimit, node.path.clone(), "must be a whole number from 1 to 200");
-    given.filter(|given| (1..=LIMIT_MAX).contains(given)).ok_or_else(bad)
+    let message = format!("must be a whole number from {least} to {LIMIT_MAX}");
+    let bad = || Fault::new(Code::BadLimit, node.path.clone(), message);
+    given.filter(|given| (least..=LIMIT_MAX).contains(given)).ok_or_else(bad)
 }
 
 fn text_of(node: Option<Node<'_>>) -> Result<Option<String>, Fault> {
@@ -138,6 +141,7 @@ impl ToolRequest {
             from: None,
             to: None,
             limit: None,
+            context: None,
             person_id: None,
             body: json::fingerprint(body),
         };
@@ -158,13 +162,14 @@ impl ToolRequest {
     }
 
     fn read_constraints(&mut self, node: &Node<'_>) -> Result<(), Fault> {
-        known_fields(node, &["time_window", "limit", "person_id"])?;
+        known_fields(node, &["time_window", "limit", "context", "person_id"])?;
         if let Some(window) = node.optional("time_window")? {
             known_fields(&window, &["from", "to"])?;
             self.from = text_of(window.optional("from")?)?;
             self.to = text_of(window.optional("to")?)?;
         }
-        self.limit = node.optional("limit")?.as_ref().map(limit).transpose()?;
+        self.limit = node.optional("limit")?.as_ref().map(|node| limit(node, 1)).transpose()?;
+        self.context = node.optional("context")?.as_ref().map(|node| limit(node, 0)).transpose()?;
         self.person_id = text_of(node.optional("person_id")?)?;
         Ok(())
     }

@@ -4,8 +4,8 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::App;
-use crate::http::{Call, Written};
-use crate::ledger::{entries, envelope, fresh_id, path, print_entry};
+use crate::http::{Call, Http, Written};
+use crate::ledger::{Cast, entries, envelope, fresh_id, path, print_entry};
 use crate::render::printable;
 use crate::render::turn::date_text;
 use crate::session::{Need, Session};
@@ -44,9 +44,9 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     let request = args.key.clone().map_or_else(fresh_id, Ok)?;
     let body = body(args, &request);
     let mut session = Session::open(&app.config()?, Need::Write).await?;
-    let done = session.http.write(Call::post(path(&args.world, "/invocations"), &body)).await;
+    let done = speak(&mut session.http, args, &body).await;
     session.close().await;
-    let Written { answer: projection, replayed, writer_failed } = done?;
+    let (Written { answer: projection, replayed, writer_failed }, cast) = done?;
     if let Some(why) = writer_failed {
         eprintln!(
             "note: the world's writer failed and added nothing: {}; `turnkeep world audit {}` tells more",
@@ -66,7 +66,13 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
         let time = time.map(|time| format!("; the world's time is {}", date_text(time)));
         return app.out.line(format!("nothing new{}", time.unwrap_or_default()));
     }
-    shown.iter().try_for_each(|entry| print_entry(entry, &mut app.out))
+    shown.iter().try_for_each(|entry| print_entry(entry, &cast, &mut app.out))
+}
+
+async fn speak(http: &mut Http, args: &Args, body: &Value) -> Result<(Written, Cast)> {
+    let cast = Cast::of(http, &args.world).await?;
+    let written = http.write(Call::post(path(&args.world, "/invocations"), body)).await?;
+    Ok((written, cast))
 }
 
 fn body(args: &Args, request: &str) -> Value {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::App;
 use crate::http::{Call, Http};
-use crate::ledger::{acting, entries, path, tool_request};
+use crate::ledger::{Cast, acting, entries, path, tool_request};
 use crate::output::Style;
 use crate::render::printable;
 use crate::render::turn::{date_text, text_of};
@@ -19,6 +19,7 @@ use crate::session::{Need, Session};
 #[command(after_help = "Examples:
   turnkeep search payments \"refund blocker\"
   turnkeep search payments '\"rounding test\"' --as CODER
+  turnkeep search payments \"refund blocker\" --context 3    with what was said around it
   turnkeep search payments \"\" --from 2026-11-15T00:00:00Z      the newest since then")]
 pub(crate) struct Args {
     /// The world
@@ -40,18 +41,22 @@ pub(crate) struct Args {
     /// At most so many
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     limit: u32,
+    /// Of these, at most so many that do not match themselves but stand beside a match
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    context: u32,
 }
 
 pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     let constraints = json!({
         "time_window": { "from": args.from, "to": args.to },
         "limit": args.limit,
+        "context": args.context,
         "person_id": args.by,
     });
     let mut session = Session::open(&app.config()?, Need::Read).await?;
-    let pack = ask(&mut session.http, args, &constraints).await;
+    let answer = ask(&mut session.http, args, &constraints).await;
     session.close().await;
-    let pack = pack?;
+    let (pack, cast) = answer?;
     let results = entries(&pack, "/results");
     if app.out.is_json() {
         return results.iter().try_for_each(|result| app.out.json(result));
@@ -59,26 +64,27 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     if results.is_empty() {
         return app.out.line("nothing found");
     }
-    results.iter().try_for_each(|result| print(result, app))
+    results.iter().try_for_each(|result| print(result, &cast, app))
 }
 
 /// Asks in the name of whoever is asked for, or of whose token it is.
-async fn ask(http: &mut Http, args: &Args, constraints: &Value) -> Result<Value> {
-    let actor = match &args.person {
-        Some(person) => person.clone(),
-        None => text_of(&http.json(Call::get(path(&args.world, "/seat"))).await?, "view").to_owned(),
-    };
-    let request = tool_request(&actor, "LEDGER_SEARCH", &args.words, constraints)?;
+async fn ask(http: &mut Http, args: &Args, constraints: &Value) -> Result<(Value, Cast)> {
+    let cast = Cast::of(http, &args.world).await?;
+    let actor = args.person.as_ref().unwrap_or(&cast.view);
+    let request = tool_request(actor, "LEDGER_SEARCH", &args.words, constraints)?;
     let call = Call::post(path(&args.world, "/tools"), &request);
-    http.json(acting(call, args.person.as_deref())).await
+    let pack = http.json(acting(call, args.person.as_deref())).await?;
+    Ok((pack, cast))
 }
 
-fn print(result: &Value, app: &mut App) -> Result<()> {
+fn print(result: &Value, cast: &Cast, app: &mut App) -> Result<()> {
     let id = app.out.paint(Style::Id, text_of(result, "entry_id"));
     let when = app.out.paint(Style::Faint, &date_text(text_of(result, "created_at_world")));
-    let who = app.out.paint(Style::Name, &printable(text_of(result, "author_id")));
+    let who = app.out.paint(Style::Name, &printable(cast.name(text_of(result, "author_id"))));
     let scope = if text_of(result, "visibility_scope") == "PRIVATE" { " (private)" } else { "" };
-    app.out.line(format!("{id} {when} {who}{scope}"))?;
+    let is_context = result.get("context").and_then(Value::as_bool) == Some(true);
+    let context = if is_context { " (beside a match)" } else { "" };
+    app.out.line(format!("{id} {when} {who}{scope}{context}"))?;
     for line in text_of(result, "verbatim_excerpt").lines() {
         app.out.line(format!("    {}", printable(line)))?;
     }

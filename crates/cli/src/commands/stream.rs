@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::App;
 use crate::http::{Call, EventStream, Http};
-use crate::ledger::{acting, entries, path, print_entry};
+use crate::ledger::{Cast, acting, entries, path, print_entry};
 use crate::session::{Need, Session};
 
 /// Show the stream of a world
@@ -37,19 +37,21 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     } else {
         Session::open(&config, Need::Read).await?
     };
-    let done = if args.follow {
-        follow(&session.http, args, app).await
-    } else {
-        pages(&mut session.http, args, app).await
-    };
+    let done = show_stream(&mut session.http, args, app).await;
     session.close().await;
     done
 }
 
-async fn pages(http: &mut Http, args: &Args, app: &mut App) -> Result<()> {
+async fn show_stream(http: &mut Http, args: &Args, app: &mut App) -> Result<()> {
+    let cast = Cast::of(http, &args.world).await?;
+    if args.follow { follow(http, args, &cast, app).await } else { pages(http, args, &cast, app).await }
+}
+
+async fn pages(http: &mut Http, args: &Args, cast: &Cast, app: &mut App) -> Result<()> {
     let mut cursor = args.cursor.clone();
     loop {
-        let mut call = acting(Call::get(path(&args.world, "/stream")), args.person.as_deref());
+        let call = Call::get(path(&args.world, "/stream")).query("audience", 1);
+        let mut call = acting(call, args.person.as_deref());
         if let Some(cursor) = &cursor {
             call = call.query("cursor", cursor);
         }
@@ -57,7 +59,7 @@ async fn pages(http: &mut Http, args: &Args, app: &mut App) -> Result<()> {
         if entries(&page, "/stream/entries").is_empty() {
             return Ok(());
         }
-        show(&page, app)?;
+        show(&page, cast, app)?;
         cursor = cursor_after(&page);
     }
 }
@@ -66,18 +68,18 @@ fn cursor_after(page: &Value) -> Option<String> {
     page.pointer("/stream/cursor_after").and_then(Value::as_str).map(str::to_owned)
 }
 
-fn show(page: &Value, app: &mut App) -> Result<()> {
+fn show(page: &Value, cast: &Cast, app: &mut App) -> Result<()> {
     for entry in entries(page, "/stream/entries") {
         if app.out.is_json() {
             app.out.json(entry)?;
         } else {
-            print_entry(entry, &mut app.out)?;
+            print_entry(entry, cast, &mut app.out)?;
         }
     }
     app.out.flush()
 }
 
-async fn follow(http: &Http, args: &Args, app: &mut App) -> Result<()> {
+async fn follow(http: &Http, args: &Args, cast: &Cast, app: &mut App) -> Result<()> {
     let mut cursor = args.cursor.clone();
     let mut events = EventStream::open(http, subscription(args, cursor.as_deref())).await?;
     loop {
@@ -86,7 +88,7 @@ async fn follow(http: &Http, args: &Args, app: &mut App) -> Result<()> {
             continue;
         };
         if event.kind == "projection" {
-            show(&serde_json::from_str(&event.data).unwrap_or_default(), app)?;
+            show(&serde_json::from_str(&event.data).unwrap_or_default(), cast, app)?;
             cursor = Some(event.id);
         }
     }
@@ -94,7 +96,8 @@ async fn follow(http: &Http, args: &Args, app: &mut App) -> Result<()> {
 
 /// What becomes visible after a cursor.
 fn subscription(args: &Args, cursor: Option<&str>) -> Call {
-    let call = acting(Call::get(path(&args.world, "/subscribe")), args.person.as_deref());
+    let call =
+        acting(Call::get(path(&args.world, "/subscribe")).query("audience", 1), args.person.as_deref());
     match cursor {
         Some(cursor) => call.query("cursor", cursor),
         None => call,

@@ -16,7 +16,7 @@ use crate::session::{Need, Session};
 /// Make, show and check worlds, and manage their people and tokens
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
-  turnkeep world new payments --profile workspace --person PLANNER --person CODER
+  turnkeep world new payments --person PLANNER --person CODER
   turnkeep world token payments PLANNER --write --mcp claude
   turnkeep world write payments --as PLANNER --to CODER \"Look twice at the migration.\"
   turnkeep world knew payments CODER --vs PLANNER

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use turnkeep_types::Timestamp;
 
 use super::fields::{Field, Fields};
+use super::sharing::{shared, shared_time, shared_zone};
 use crate::config::{Config, Person};
 use crate::entry::{Author, AuthorClass, Channel, Entry};
 use crate::fact::{
@@ -14,7 +15,7 @@ use crate::fact::{
 use crate::fault::Code;
 use crate::ids::{EntryId, Name};
 use crate::json::{Node, parse};
-use crate::time::{WorldTime, Zone};
+use crate::time::WorldTime;
 
 type Read<T> = Result<T, &'static str>;
 
@@ -102,11 +103,11 @@ fn maybe_parsed<T: std::str::FromStr>(fields: &Fields<'_>, tag: u64, what: &'sta
 }
 
 fn name(fields: &Fields<'_>, tag: u64, what: &'static str) -> Read<Name> {
-    Name::new(text(fields, tag, what)?).ok_or(what)
+    Name::shared(text(fields, tag, what)?, shared).ok_or(what)
 }
 
 fn time(fields: &Fields<'_>, tag: u64, what: &'static str) -> Read<WorldTime> {
-    WorldTime::parse(text(fields, tag, what)?).ok_or(what)
+    shared_time(text(fields, tag, what)?).ok_or(what)
 }
 
 fn write_entry(entry: &Entry) -> Fields<'_> {
@@ -129,15 +130,16 @@ fn write_entry(entry: &Entry) -> Fields<'_> {
 
 fn read_entry(fields: &Fields<'_>) -> Read<Entry> {
     let class = AuthorClass::from_word(text(fields, 6, "author_class")?).ok_or("author_class")?;
-    let readers =
-        fields.get_texts(8).map(|names| names.iter().map(|n| Name::new(n).ok_or("visible_to")).collect());
+    let readers = fields
+        .get_texts(8)
+        .map(|names| names.iter().map(|n| Name::shared(n, shared).ok_or("visible_to")).collect());
     Ok(Entry {
         id: parsed(fields, 1, "entry_id")?,
         bundle: parsed(fields, 2, "bundle_id")?,
-        request: text(fields, 3, "request_id")?.into(),
+        request: shared(text(fields, 3, "request_id")?),
         time: time(fields, 4, "created_at_world")?,
         author: Author { class, id: name(fields, 5, "author_id")? },
-        label: text(fields, 7, "author_label")?.into(),
+        label: shared(text(fields, 7, "author_label")?),
         visible_to: readers.transpose()?,
         channel: Channel::from_word(text(fields, 9, "channel")?).ok_or("channel")?,
         text: text(fields, 10, "text")?.into(),
@@ -154,7 +156,7 @@ fn write_clock<'a>(fields: Fields<'a>, tag: u64, clock: &'a ClockState) -> Field
 }
 
 fn read_clock(fields: &Fields<'_>, tag: u64) -> Read<ClockState> {
-    let timezone = Zone::recorded(text(fields, tag + 1, "timezone")?);
+    let timezone = shared_zone(text(fields, tag + 1, "timezone")?);
     Ok(ClockState { time: time(fields, tag, "world_time")?, timezone, paused: fields.get_flag(tag + 2) })
 }
 
@@ -227,7 +229,7 @@ fn write_bundle(commit: &BundleCommit) -> Fields<'_> {
 fn read_bundle(fields: &Fields<'_>) -> Read<BundleCommit> {
     Ok(BundleCommit {
         id: parsed(fields, 1, "bundle_id")?,
-        request: text(fields, 2, "request_id")?.into(),
+        request: shared(text(fields, 2, "request_id")?),
         proposed_by: ProposedBy {
             engine: text(fields, 3, "engine")?.to_owned(),
             actor: text(fields, 4, "actor")?.to_owned(),
@@ -267,7 +269,7 @@ fn read_outcome(fields: &Fields<'_>) -> Read<Outcome> {
         _ => return Err("door"),
     };
     Ok(Outcome {
-        request: text(fields, 1, "request_id")?.into(),
+        request: shared(text(fields, 1, "request_id")?),
         principal: text(fields, 2, "principal")?.to_owned(),
         fingerprint: fields.get_binary(3).ok_or("fingerprint")?,
         door,

@@ -5,12 +5,16 @@
 //! | bytes | what |
 //! |---|---|
 //! | 8 | `TKSEARCH` |
-//! | 4 | version, 3 |
+//! | 4 | version, 4 |
 //! | n, then n and its bytes each | authors, by number |
+//! | n, then n and its bytes each | labels, by number |
+//! | n, then 8 each | bylines: author number 4, label number 4 |
 //! | n, then n and its bytes each | terms, by number |
 //! | n, then 4 each | class ids, by number |
-//! | n, then 20 each | entries: time 8, class number 4, author number 4, length 4 |
+//! | n, then 20 each | entries: time 8, class number 4, byline number 4, length 4 |
 //! | per term: n, n and its bytes | postings, their bytes |
+//! | 2 | its peak: the highest count, the least length |
+//! | with 256 postings or more: n, then n each | how many each class has, by number |
 //! | n, then n and 8 each | words that say nothing: their blocks, 64 at a time |
 //! | 32 | BLAKE3 of all before |
 //!
@@ -18,14 +22,16 @@
 //! too, so that an index that was read never panics.
 
 use super::ClassId;
+use super::bylines::{Byline, Bylines};
 use super::columns::Entry;
-use super::index::Index;
+use super::index::{Index, Peak, TALLIED};
 use super::lexicon::Lexicon;
 use super::postings::List;
 use super::stops::Stops;
 
 const MAGIC: &[u8; 8] = b"TKSEARCH";
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
+const BYLINE_BYTES: usize = 8;
 const HASH_BYTES: usize = 32;
 const ENTRY_BYTES: usize = 20;
 
@@ -57,13 +63,19 @@ impl Index {
         let mut out = Vec::with_capacity(self.len() as usize * 64 + 1024);
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(&VERSION.to_le_bytes());
-        put_strings(&mut out, &self.authors);
+        put_strings(&mut out, &self.bylines.authors);
+        put_strings(&mut out, &self.bylines.labels);
+        put(&mut out, self.bylines.pairs().len());
+        self.bylines.pairs().iter().for_each(|pair| put_byline(&mut out, *pair));
         put_strings(&mut out, &self.terms);
         put(&mut out, self.classes.len());
         self.classes.iter().for_each(|class| out.extend_from_slice(&class.0.to_le_bytes()));
         put(&mut out, self.len() as usize);
         self.entries.iter().for_each(|entry| put_entry(&mut out, &entry));
-        self.lists.iter().for_each(|list| put_list(&mut out, list));
+        for (term, list) in (0..).zip(&self.lists) {
+            put_list(&mut out, list);
+            put_figures(&mut out, self, term);
+        }
         put(&mut out, self.stops.rows().len());
         self.stops.rows().iter().for_each(|row| put_row(&mut out, row));
         let hash = blake3::hash(&out);
@@ -78,15 +90,26 @@ impl Index {
 
     /// The index that these bytes were made from.
     pub fn decode(bytes: &[u8]) -> Result<Self, CheckpointError> {
-        let mut reader = Reader { bytes: checked(bytes)?, offset: MAGIC.len() + 4 };
-        let authors = reader.strings()?;
+        Self::decode_body(checked(bytes)?)
+    }
+
+    /// The same for bytes that [`Self::is_whole`] has found to be whole: they are not hashed again.
+    pub fn decode_whole(bytes: &[u8]) -> Result<Self, CheckpointError> {
+        let end = bytes.len().checked_sub(HASH_BYTES).ok_or(CheckpointError::Foreign)?;
+        Self::decode_body(bytes.get(..end).unwrap_or_default())
+    }
+
+    fn decode_body(body: &[u8]) -> Result<Self, CheckpointError> {
+        let mut reader = Reader { bytes: body, offset: MAGIC.len() + 4 };
+        let bylines = read_bylines(&mut reader)?;
         let terms = reader.strings()?;
-        let mut index = Self { authors, terms, ..Self::new() };
+        let mut index = Self { bylines, terms, ..Self::new() };
         read_classes(&mut reader, &mut index)?;
         read_entries(&mut reader, &mut index)?;
-        for _ in 0..index.terms.len() {
+        for term in 0..index.terms.len() {
             let list = read_list(&mut reader, index.len())?;
-            index.adopt(list);
+            read_figures(&mut reader, &mut index, index_number(term), &list)?;
+            index.lists.push(list);
         }
         index.stops = read_stops(&mut reader)?;
         if reader.offset != reader.bytes.len() {
@@ -121,14 +144,28 @@ fn index_number(number: usize) -> u32 {
 
 fn put_entry(out: &mut Vec<u8>, entry: &Entry) {
     out.extend_from_slice(&entry.time.to_le_bytes());
-    for field in [entry.class, entry.author, entry.length] {
+    for field in [entry.class, entry.byline, entry.length] {
         out.extend_from_slice(&field.to_le_bytes());
     }
+}
+
+fn put_byline(out: &mut Vec<u8>, pair: Byline) {
+    out.extend_from_slice(&pair.author.to_le_bytes());
+    out.extend_from_slice(&pair.label.to_le_bytes());
 }
 
 fn put_list(out: &mut Vec<u8>, list: &List) {
     put(out, list.len() as usize);
     put_bytes(out, list.bytes());
+}
+
+fn put_figures(out: &mut Vec<u8>, index: &Index, term: u32) {
+    let peak = index.peaks.get(term as usize).copied().unwrap_or(Peak::NONE);
+    out.extend_from_slice(&[peak.count, peak.length]);
+    if let Some(tally) = index.tallies.get(&term) {
+        put(out, tally.len());
+        tally.iter().for_each(|count| put(out, *count as usize));
+    }
 }
 
 fn put_row(out: &mut Vec<u8>, row: &[u64]) {
@@ -153,6 +190,19 @@ fn checked(bytes: &[u8]) -> Result<&[u8], CheckpointError> {
     Ok(body)
 }
 
+fn read_bylines(reader: &mut Reader<'_>) -> Result<Bylines, CheckpointError> {
+    let authors = reader.strings()?;
+    let mut bylines = Bylines::of(authors, reader.strings()?);
+    for _ in 0..reader.count(BYLINE_BYTES)? {
+        let author = u32::from_le_bytes(reader.array()?);
+        let label = u32::from_le_bytes(reader.array()?);
+        if !bylines.add(Byline { author, label }) {
+            return Err(reader.corrupt("a byline twice, or of nobody"));
+        }
+    }
+    Ok(bylines)
+}
+
 fn read_classes(reader: &mut Reader<'_>, index: &mut Index) -> Result<(), CheckpointError> {
     for number in 0..reader.count(4)? {
         let id = ClassId(u32::from_le_bytes(reader.array()?));
@@ -169,14 +219,14 @@ fn read_entries(reader: &mut Reader<'_>, index: &mut Index) -> Result<(), Checkp
     for _ in 0..count {
         let time = i64::from_le_bytes(reader.array()?);
         let mut field = || Ok(u32::from_le_bytes(reader.array()?));
-        let entry = Entry { time, class: field()?, author: field()?, length: field()? };
+        let entry = Entry { time, class: field()?, byline: field()?, length: field()? };
         if entry.class as usize >= index.classes.len() {
             return Err(reader.corrupt("an entry of no class"));
         }
         if index.entries.times.last().is_some_and(|last| *last > time) {
             return Err(reader.corrupt("an entry before the one before it"));
         }
-        if entry.author as usize >= index.authors.len() {
+        if entry.byline as usize >= index.bylines.pairs().len() {
             return Err(reader.corrupt("an entry of nobody"));
         }
         index.entries.push(entry);
@@ -190,6 +240,27 @@ fn read_list(reader: &mut Reader<'_>, entries: u32) -> Result<List, CheckpointEr
     let list = List::decode(reader.take(size)?, len, |entry| entry < entries);
     let list = list.ok_or_else(|| reader.corrupt("no postings"))?;
     if len == 0 { Err(reader.corrupt("a term that does not occur")) } else { Ok(list) }
+}
+
+fn read_figures(
+    reader: &mut Reader<'_>,
+    index: &mut Index,
+    term: u32,
+    list: &List,
+) -> Result<(), CheckpointError> {
+    let [count, length] = reader.array()?;
+    index.peaks.push(Peak { count, length });
+    if list.len() >= TALLIED {
+        let classes = reader.count(1)?;
+        let tally = (0..classes).map(|_| Ok(index_number(reader.number()?)));
+        let tally = tally.collect::<Result<Vec<_>, _>>()?;
+        let sum: u64 = tally.iter().map(|count| u64::from(*count)).sum();
+        if sum != u64::from(list.len()) {
+            return Err(reader.corrupt("classes that do not add up to the postings"));
+        }
+        index.tallies.insert(term, tally);
+    }
+    Ok(())
 }
 
 fn read_stops(reader: &mut Reader<'_>) -> Result<Stops, CheckpointError> {

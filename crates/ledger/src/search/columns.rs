@@ -12,8 +12,8 @@ pub(super) struct Entry {
     pub(super) time: i64,
     /// The number of its class.
     pub(super) class: u32,
-    /// The number of its author.
-    pub(super) author: u32,
+    /// The number of its byline.
+    pub(super) byline: u32,
     /// Its words.
     pub(super) length: u32,
 }
@@ -23,7 +23,7 @@ pub(super) struct Entry {
 pub(super) struct Columns {
     pub(super) times: Vec<i64>,
     pub(super) classes: Vec<u32>,
-    pub(super) authors: Vec<u32>,
+    pub(super) bylines: Vec<u32>,
     lengths: Vec<u8>,
     /// The entries that are long, ascending, with their lengths.
     long: Vec<(u32, u32)>,
@@ -43,7 +43,7 @@ impl Columns {
         }
         self.times.push(entry.time);
         self.classes.push(entry.class);
-        self.authors.push(entry.author);
+        self.bylines.push(entry.byline);
         self.lengths.push(short);
     }
 
@@ -72,7 +72,7 @@ impl Columns {
         (0..self.len()).map(|number| Entry {
             time: self.times[number as usize],
             class: self.classes[number as usize],
-            author: self.authors[number as usize],
+            byline: self.bylines[number as usize],
             length: self.length(number),
         })
     }
@@ -80,7 +80,7 @@ impl Columns {
     /// Bytes on the heap.
     pub(super) fn heap_bytes(&self) -> usize {
         self.times.capacity() * size_of::<i64>()
-            + (self.classes.capacity() + self.authors.capacity()) * size_of::<u32>()
+            + (self.classes.capacity() + self.bylines.capacity()) * size_of::<u32>()
             + self.lengths.capacity()
             + self.long.capacity() * size_of::<(u32, u32)>()
     }

@@ -17,7 +17,7 @@ impl Filter {
     /// None when nothing can pass: nobody of that name has written.
     pub(super) fn of(index: &Index, query: &Query<'_>) -> Option<Self> {
         let author = match query.author {
-            Some(author) => Some(index.authors.find(author)?),
+            Some(author) => Some(index.bylines.authors.find(author)?),
             None => None,
         };
         Some(Self { author, window: query.window })
@@ -34,7 +34,7 @@ impl Filter {
     #[inline]
     pub(super) fn passes(&self, view: &View<'_>, number: u32) -> bool {
         let entries = &view.index.entries;
-        self.author.is_none_or(|author| author == entries.authors[number as usize])
+        self.author.is_none_or(|author| author == view.author(number))
             && self.window.holds(entries.times[number as usize])
     }
 }
@@ -63,7 +63,7 @@ pub(super) fn newest<T: Texts + ?Sized>(
             break;
         }
         if has_phrases(entry, phrases, texts)? {
-            hits.push(Hit { entry, score: 0.0 });
+            hits.push(Hit::matching(entry, 0.0));
         }
     }
     Ok(hits)

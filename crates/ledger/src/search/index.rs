@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 
+use super::bylines::Bylines;
 use super::columns::{Columns, Entry};
 use super::lexicon::Lexicon;
 use super::postings::{List, Posting};
@@ -16,13 +17,13 @@ use super::words::{Role, all_words, words};
 use super::{ClassId, Document};
 
 /// Postings that are counted one by one are fewer.
-const TALLIED: u32 = 256;
+pub(super) const TALLIED: u32 = 256;
 
 /// Entries as the ranking sees them, and where their words are.
 #[derive(Debug, Clone)]
 pub struct Index {
     pub(super) entries: Columns,
-    pub(super) authors: Lexicon,
+    pub(super) bylines: Bylines,
     pub(super) terms: Lexicon,
     /// By term.
     pub(super) lists: Vec<List>,
@@ -50,7 +51,7 @@ pub(super) struct Peak {
 }
 
 impl Peak {
-    const NONE: Self = Self { count: 0, length: u8::MAX };
+    pub(super) const NONE: Self = Self { count: 0, length: u8::MAX };
 
     fn rise(&mut self, count: u8, length: u32) {
         self.count = self.count.max(count);
@@ -69,7 +70,7 @@ impl Index {
     pub fn new() -> Self {
         Self {
             entries: Columns::default(),
-            authors: Lexicon::new(),
+            bylines: Bylines::new(),
             terms: Lexicon::new(),
             lists: Vec::new(),
             peaks: Vec::new(),
@@ -98,9 +99,9 @@ impl Index {
     pub fn push(&mut self, document: &Document<'_>) -> u32 {
         let number = self.len();
         let class = self.class_number(document.class);
-        let author = self.authors.intern(document.author);
+        let byline = self.bylines.intern(document.author, document.label);
         let length = self.count(document);
-        self.entries.push(Entry { time: document.time, class, author, length });
+        self.entries.push(Entry { time: document.time, class, byline, length });
         self.post(number, class, length);
         number
     }
@@ -168,25 +169,12 @@ impl Index {
         self.tallies.insert(term, tally);
     }
 
-    /// Takes a list over that was read, of the next term.
-    pub(super) fn adopt(&mut self, list: List) {
-        let term = u32::try_from(self.lists.len()).unwrap_or(u32::MAX);
-        let mut peak = Peak::NONE;
-        list.iter().for_each(|posting| peak.rise(posting.count, self.entries.length(posting.entry)));
-        let is_long = list.len() >= TALLIED;
-        self.peaks.push(peak);
-        self.lists.push(list);
-        if is_long {
-            self.take_stock(term);
-        }
-    }
-
     /// About how many bytes of memory it takes.
     pub fn heap_bytes(&self) -> usize {
         let tallies = self.tallies.values().map(|tally| tally.capacity() * size_of::<u32>());
         self.entries.heap_bytes()
             + self.classes.capacity() * size_of::<ClassId>()
-            + self.authors.heap_bytes()
+            + self.bylines.heap_bytes()
             + self.terms.heap_bytes()
             + self.lists.capacity() * size_of::<List>()
             + self.peaks.capacity() * size_of::<Peak>()

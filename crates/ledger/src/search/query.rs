@@ -162,7 +162,7 @@ mod tests {
             ("src/a/x.rs", "src/a/x.rs", "src/a/x.rs"),
             ("src/ab/x.rs", "x.rs", "src/ab/x.rs x.rs src ab"),
             ("readLine", "readline", "readlin"),
-            ("readLine", "", "readlin read lin"),
+            ("readLine", "", "readlin read line"),
             ("東京", "東京", "東京"),
             ("東京", "", "東京 東 京"),
         ] {

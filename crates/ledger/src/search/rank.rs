@@ -1,4 +1,4 @@
-//! The ranking: filter, score, neighbours, surroundings.
+//! The ranking: filter, find the best by a cheap score, look at those again.
 //!
 //! Only the order among visible entries breaks ties.
 
@@ -8,26 +8,22 @@ use std::collections::BinaryHeap;
 use super::filter::{Filter, newest, with_phrases};
 use super::index::Index;
 use super::query::Wanted;
+use super::rerank::{RERANKED, rerank};
 use super::scoring::{Known, Scoring};
-use super::surroundings::{SESSION_STEPS, View};
+use super::surroundings::View;
 use super::sweep::Sweep;
 use super::terms::Term;
 use super::{Hit, Query, Scope, Texts};
 
-/// The part of what a neighbour has to lend that an entry gets.
+/// The part of what a neighbour has to lend that the sweep gives an entry, to find what is worth a second
+/// look. The second look has its own parts.
 pub const NEIGHBOUR: f32 = 0.3;
 
-/// The part of a term's weight that an entry gets when it or its surroundings have the term.
-pub const SESSION: f32 = 0.1;
-
-/// So many of the best get the part for their surroundings; those behind them keep their places.
-pub const RERANKED: usize = 10;
-
-/// As [`RERANKED`], in a view of at most [`SMALL`] entries, where it costs little.
-pub const RERANKED_SMALL: usize = 200;
-
-/// A view of so many entries is small.
-pub const SMALL: u64 = 20_000;
+/// What was found: what was looked at again, in order, and the rest, in its own order.
+pub(super) struct Ranked {
+    pub(super) first: Vec<Hit>,
+    pub(super) rest: Vec<Hit>,
+}
 
 impl Index {
     /// Finds entries, the best first. An error is that of `texts`, which is asked when there are phrases.
@@ -52,19 +48,15 @@ impl Index {
         };
         let terms = Term::all(&view, &wanted);
         let scoring = Scoring::new(&view, &terms);
-        let mut hits = match found {
-            Some(found) => exactly(&scoring, &found),
-            None => Sweep::new(&scoring, &filter, query.limit.max(reranked(&view))).run(),
+        let count = query.limit.max(RERANKED);
+        // Whatever has the phrases is a match, so nothing is context.
+        let (hits, filter) = match found {
+            Some(found) => (exactly(&scoring, &found), None),
+            None => (Sweep::new(&scoring, &filter, count).run(), Some(&filter)),
         };
-        rerank(&scoring, &mut hits);
-        hits.truncate(query.limit);
-        Ok(hits)
+        let filter = filter.filter(|_| query.context_max > 0);
+        Ok(rerank(&scoring, &wanted, filter, hits).take(query.limit, query.context_max))
     }
-}
-
-/// How many of the best get the part for their surroundings.
-fn reranked(view: &View<'_>) -> usize {
-    if view.extent().count <= SMALL { RERANKED_SMALL } else { RERANKED }
 }
 
 /// Exactly these entries, in order.
@@ -74,37 +66,15 @@ fn exactly(scoring: &Scoring<'_>, entries: &[u32]) -> Vec<Hit> {
     let near = |entry: Option<u32>| entry.map(|entry| known.slot(entry));
     let hit = |entry: &u32| {
         let (before, after) = (near(view.before(*entry)), near(view.after(*entry)));
-        Hit { entry: *entry, score: scoring.joint(known.slot(*entry), before, after) }
+        Hit::matching(*entry, scoring.joint(known.slot(*entry), before, after))
     };
     let mut hits: Vec<Hit> = entries.iter().map(hit).collect();
     sort(&mut hits);
     hits
 }
 
-/// Adds the part for their surroundings to the first of these, and puts them in order again.
-fn rerank(scoring: &Scoring<'_>, hits: &mut [Hit]) {
-    let first = hits.len().min(reranked(scoring.view));
-    let first = &mut hits[..first];
-    let entries: Vec<u32> = first.iter().map(|hit| hit.entry).collect();
-    let known = Known::new(scoring, scoring.view.within(&entries, SESSION_STEPS));
-    for hit in &mut *first {
-        hit.score += SESSION * scoring.weight(terms_around(scoring.view, &known, hit.entry));
-    }
-    sort(first);
-}
-
-/// Which of the query's terms an entry or its surroundings have.
-fn terms_around(view: &View<'_>, known: &Known, entry: u32) -> u32 {
-    let mut terms = known.slot(entry).terms;
-    for step in [View::before, View::after] {
-        let steps = std::iter::successors(step(view, entry), |at| step(view, *at)).take(SESSION_STEPS);
-        terms = steps.fold(terms, |terms, entry| terms | known.slot(entry).terms);
-    }
-    terms
-}
-
 /// The best first; of equals the later one.
-fn sort(hits: &mut [Hit]) {
+pub(super) fn sort(hits: &mut [Hit]) {
     hits.sort_unstable_by_key(|hit| Reverse(key(*hit)));
 }
 
@@ -155,6 +125,6 @@ impl Best {
     /// All of them, in order.
     pub(super) fn into_sorted(self) -> Vec<Hit> {
         let ascending = self.hits.into_sorted_vec().into_iter();
-        ascending.map(|Reverse((score, entry))| Hit { entry, score: f32::from_bits(score) }).collect()
+        ascending.map(|Reverse((score, entry))| Hit::matching(entry, f32::from_bits(score))).collect()
     }
 }

@@ -72,13 +72,23 @@ impl<'a> Scoring<'a> {
 
     /// The share of a neighbour's score that is due, by weight, to terms which are not among these.
     #[inline]
-    fn lent(&self, neighbour: Option<Slot>, terms: u32) -> f32 {
+    pub(super) fn lent(&self, neighbour: Option<Slot>, terms: u32) -> f32 {
         let Some(slot) = neighbour else { return 0.0 };
         match slot.terms & !terms {
             0 => 0.0,
             all if all == slot.terms => slot.score,
             some => slot.score * (self.weight(some) / self.weight(slot.terms)),
         }
+    }
+
+    /// All terms, by bit.
+    pub(super) fn all_terms(&self) -> u32 {
+        self.terms.iter().fold(0, |all, term| all | term.bit)
+    }
+
+    /// The weight of all terms.
+    pub(super) fn whole_weight(&self) -> f32 {
+        self.terms.iter().map(|term| term.weight).sum()
     }
 
     /// The weight of all these terms.

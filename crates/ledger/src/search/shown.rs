@@ -145,7 +145,7 @@ mod tests {
     fn columns(classes: &[u32]) -> Columns {
         let mut columns = Columns::default();
         for (class, length) in classes.iter().zip(1..) {
-            columns.push(Entry { time: 0, class: *class, author: 0, length });
+            columns.push(Entry { time: 0, class: *class, byline: 0, length });
         }
         columns
     }

@@ -1,7 +1,13 @@
-//! Light English morphology: which words say nothing, and which endings do not matter.
+//! English morphology: which words say nothing, and which endings do not matter.
 //!
-//! A stem need not be a word. Two words with one stem are meant to be one word's forms; the rules are
-//! few on purpose, since a stem that is too short finds what nobody asked for.
+//! Stems are those of the Snowball project's English stemmer ("Porter2"), written down here as its
+//! definition states it: `refunds`, `refunded` and `refunding` become `refund`, `relational` becomes
+//! `relat`. A stem need not be a word. Apostrophes are gone before a word gets here, so the definition's
+//! step 0 is left out.
+//!
+//! Worked example: `hesitations`. The region R1 begins behind the first consonant that follows a vowel
+//! (`hes|itations`), R2 by the same rule inside R1 (`hesit|ations`). Step 1a takes the `s`, step 2 turns
+//! `ation` in R1 into `ate`, step 4 takes `ate` in R2: `hesit`.
 
 /// Words that are too common to tell entries apart. Sorted. `may` is a month and not among them.
 const STOP: &[&str] = &[
@@ -21,7 +27,7 @@ const STOP: &[&str] = &[
 pub(super) const STOPS: usize = STOP.len();
 
 /// Shorter words are left as they are.
-const STEMMED_BYTES_MIN: usize = 4;
+const STEMMED_BYTES_MIN: usize = 3;
 
 /// The stop words as numbers, in the same order.
 const STOP_NUMBERS: [u64; STOP.len()] = {
@@ -63,22 +69,41 @@ pub(super) fn is_in_a_stop(piece: &str) -> bool {
 /// The beginning of a piece of a word that stemming leaves in every word with this piece, wherever the word
 /// ends: nothing from where an ending may begin. Both are lower-case ASCII letters.
 pub(super) fn kept(piece: &str) -> &str {
-    if ENDINGS.iter().any(|ending| ending.contains(piece)) {
+    if is_inside_endings(piece) {
         return "";
     }
     let bytes = piece.as_bytes();
-    let may_go = |rest: &str| ENDINGS.iter().any(|ending| ending.starts_with(rest));
     let may_begin = |at: &usize| {
         let doubled = *at > 0 && *at < bytes.len() && bytes[*at] == bytes[*at - 1];
-        may_go(&piece[*at..]) || doubled && may_go(&piece[*at + 1..])
+        begins_endings(&piece[*at..]) || doubled && begins_endings(&piece[*at + 1..])
     };
     &piece[..(0..=bytes.len()).find(may_begin).unwrap_or(bytes.len())]
 }
 
-/// What stemming may take off a word or change; a doubled letter may go before it.
+/// Whether a text can be the beginning of one or more endings in a row.
+fn begins_endings(text: &str) -> bool {
+    let goes_on =
+        |ending: &str| ending.starts_with(text) || text.strip_prefix(ending).is_some_and(begins_endings);
+    text.is_empty() || ENDINGS.iter().any(|ending| goes_on(ending))
+}
+
+/// Whether a text can lie in the middle of one or more endings in a row.
+fn is_inside_endings(text: &str) -> bool {
+    let tails = ENDINGS.iter().flat_map(|ending| (1..ending.len()).map(move |at| &ending[at..]));
+    let mut all = ENDINGS.iter().copied().chain(tails);
+    all.any(|tail| tail.starts_with(text) || text.strip_prefix(tail).is_some_and(begins_endings))
+        || ENDINGS.iter().any(|ending| ending.contains(text))
+}
+
+/// What one step of stemming takes off a word or changes; a doubled letter may go before it, and several
+/// may follow each other: `ful` and `ness`, or `i` and `es`. Where a step changes an ending that a later one
+/// takes, the whole ending stands here: `ation` becomes `ate`, which may go.
 const ENDINGS: &[&str] = &[
-    "s", "ings", "inges", "eds", "edes", "es", "eings", "einges", "eeds", "eedes", "ees", "yings", "yinges",
-    "yeds", "yedes", "ys", "yes", "ies", "ied", "ieds",
+    "s", "es", "ed", "eed", "ing", "ying", "e", "al", "er", "ion", "ional", "ation", "ational", "ating",
+    "ated", "ator", "ate", "ative", "ization", "izing", "ized", "izer", "ize", "ism", "ive", "able", "abled",
+    "abling", "ible", "ibled", "ibling", "ance", "ence", "ant", "ent", "ment", "ement", "ic", "ful", "ness",
+    "ous", "y", "i", "ly", "li", "ity", "iti", "ency", "enci", "ancy", "anci", "ably", "abli", "ibly",
+    "ibli", "ivity", "iviti", "ility", "iliti", "ability", "abiliti", "ibility", "ibiliti",
 ];
 
 /// Cuts a folded word down to its stem. Words with anything but ASCII letters are left alone.
@@ -86,68 +111,314 @@ pub(super) fn stem(word: &mut String) {
     if word.len() < STEMMED_BYTES_MIN || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return;
     }
-    plural(word);
-    if !cut_verb(word, "ing") {
-        cut_verb(word, "ed");
+    if let Ok(place) = EXCEPTIONS.binary_search_by_key(&word.as_str(), |exception| exception.word) {
+        EXCEPTIONS[place].stem.clone_into(word);
+        return;
     }
-    if word.len() >= STEMMED_BYTES_MIN && word.ends_with('e') {
-        word.pop();
+    let mut stemmer = Stemmer::new(std::mem::take(word));
+    stemmer.cut_plural();
+    if !KEPT_AFTER_PLURAL.contains(&stemmer.word.as_str()) {
+        stemmer.cut_verb();
+        stemmer.change_final_y();
+        stemmer.shorten_derived();
+        stemmer.cut_adjective();
+        stemmer.cut_last();
+        stemmer.cut_final_letter();
     }
-    if word.len() >= 3 && word.ends_with('y') && !ends_in_vowel(&word[..word.len() - 1]) {
-        word.pop();
-        word.push('i');
+    *word = stemmer.word;
+    word.make_ascii_lowercase();
+}
+
+/// A word whose stem follows no rule.
+struct Exception {
+    word: &'static str,
+    stem: &'static str,
+}
+
+const fn exception(word: &'static str, stem: &'static str) -> Exception {
+    Exception { word, stem }
+}
+
+/// Sorted by word.
+const EXCEPTIONS: &[Exception] = &[
+    exception("andes", "andes"),
+    exception("atlas", "atlas"),
+    exception("bias", "bias"),
+    exception("cosmos", "cosmos"),
+    exception("dying", "die"),
+    exception("early", "earli"),
+    exception("gently", "gentl"),
+    exception("howe", "howe"),
+    exception("idly", "idl"),
+    exception("lying", "lie"),
+    exception("news", "news"),
+    exception("only", "onli"),
+    exception("singly", "singl"),
+    exception("skies", "sky"),
+    exception("skis", "ski"),
+    exception("sky", "sky"),
+    exception("tying", "tie"),
+    exception("ugly", "ugli"),
+];
+
+/// Words that lose nothing but a plural's ending.
+const KEPT_AFTER_PLURAL: &[&str] =
+    &["inning", "outing", "canning", "herring", "earring", "proceed", "exceed", "succeed"];
+
+/// Beginnings behind which the first region starts whatever their letters are.
+const LONG_BEGINNINGS: &[&str] = &["gener", "commun", "arsen"];
+
+/// An ending and what stands in its place.
+struct Change {
+    ending: &'static str,
+    becomes: &'static str,
+}
+
+const fn change(ending: &'static str, becomes: &'static str) -> Change {
+    Change { ending, becomes }
+}
+
+/// Of several that fit the longest counts, so longer ones stand first.
+const DERIVED: &[Change] = &[
+    change("ational", "ate"),
+    change("ization", "ize"),
+    change("fulness", "ful"),
+    change("ousness", "ous"),
+    change("iveness", "ive"),
+    change("tional", "tion"),
+    change("biliti", "ble"),
+    change("lessli", "less"),
+    change("entli", "ent"),
+    change("ation", "ate"),
+    change("alism", "al"),
+    change("aliti", "al"),
+    change("ousli", "ous"),
+    change("iviti", "ive"),
+    change("fulli", "ful"),
+    change("enci", "ence"),
+    change("anci", "ance"),
+    change("abli", "able"),
+    change("izer", "ize"),
+    change("ator", "ate"),
+    change("alli", "al"),
+    change("bli", "ble"),
+];
+
+/// As [`DERIVED`]; these are changed after those.
+const ADJECTIVES: &[Change] = &[
+    change("ational", "ate"),
+    change("tional", "tion"),
+    change("alize", "al"),
+    change("icate", "ic"),
+    change("iciti", "ic"),
+    change("ical", "ic"),
+    change("ness", ""),
+    change("ful", ""),
+];
+
+/// What goes in the second region. The longest that fits counts.
+const LAST: &[&str] = &[
+    "ement", "ance", "ence", "able", "ible", "ment", "ant", "ent", "ism", "ate", "iti", "ous", "ive", "ize",
+    "al", "er", "ic",
+];
+
+/// A word on its way to its stem.
+struct Stemmer {
+    /// `Y` is a consonant, `y` a vowel.
+    word: String,
+    /// Where the regions begin in which endings may go.
+    first: usize,
+    second: usize,
+}
+
+impl Stemmer {
+    fn new(word: String) -> Self {
+        let mut bytes = word.into_bytes();
+        for at in 0..bytes.len() {
+            if bytes[at] == b'y' && (at == 0 || is_vowel(bytes[at - 1])) {
+                bytes[at] = b'Y';
+            }
+        }
+        let long = LONG_BEGINNINGS.iter().find(|beginning| bytes.starts_with(beginning.as_bytes()));
+        let first = long.map_or_else(|| region(&bytes, 0), |beginning| beginning.len());
+        let second = region(&bytes, first);
+        // Only ASCII letters are in it.
+        let word = String::from_utf8(bytes).unwrap_or_default();
+        Self { word, first, second }
+    }
+
+    fn ends(&self, ending: &str) -> bool {
+        self.word.ends_with(ending)
+    }
+
+    fn cut(&mut self, bytes: usize) {
+        self.word.truncate(self.word.len().saturating_sub(bytes));
+    }
+
+    /// Whether an ending of so many bytes lies in the region that begins there.
+    fn lies_in(&self, region: usize, bytes: usize) -> bool {
+        self.word.len() >= region + bytes
+    }
+
+    /// What is before an ending of so many bytes.
+    fn before(&self, bytes: usize) -> &[u8] {
+        &self.word.as_bytes()[..self.word.len().saturating_sub(bytes)]
+    }
+
+    /// Step 1a.
+    fn cut_plural(&mut self) {
+        if self.ends("sses") {
+            self.cut(2);
+        } else if self.ends("ied") || self.ends("ies") {
+            self.cut(if self.word.len() > 4 { 2 } else { 1 });
+        } else if self.ends("s") && !self.ends("us") && !self.ends("ss") {
+            let before = self.before(2);
+            if before.iter().any(|byte| is_vowel(*byte)) {
+                self.cut(1);
+            }
+        }
+    }
+
+    /// Step 1b.
+    fn cut_verb(&mut self) {
+        for ending in ["eedly", "ingly", "edly", "eed", "ing", "ed"] {
+            if !self.ends(ending) {
+                continue;
+            }
+            if ending.starts_with("ee") {
+                if self.lies_in(self.first, ending.len()) {
+                    self.cut(ending.len() - 2);
+                }
+            } else if self.before(ending.len()).iter().any(|byte| is_vowel(*byte)) {
+                self.cut(ending.len());
+                self.mend_verb();
+            }
+            return;
+        }
+    }
+
+    /// What a verb's beginning looks like without its ending: `hop` of `hopping`, `hope` of `hoping`.
+    fn mend_verb(&mut self) {
+        const DOUBLED: &[&str] = &["bb", "dd", "ff", "gg", "mm", "nn", "pp", "rr", "tt"];
+        let is_short = self.word.len() <= self.first && ends_in_short_syllable(self.word.as_bytes());
+        if ["at", "bl", "iz"].iter().any(|ending| self.ends(ending)) {
+            self.word.push('e');
+        } else if DOUBLED.iter().any(|ending| self.ends(ending)) {
+            self.cut(1);
+        } else if is_short {
+            self.word.push('e');
+        }
+    }
+
+    /// Step 1c.
+    fn change_final_y(&mut self) {
+        let bytes = self.word.as_bytes();
+        let is_y = matches!(bytes.last(), Some(b'y' | b'Y'));
+        if is_y && bytes.len() > 2 && !is_vowel(bytes[bytes.len() - 2]) {
+            self.cut(1);
+            self.word.push('i');
+        }
+    }
+
+    /// Changes the longest of these endings that the word has, if it lies in the first region. Tells whether
+    /// the word has one.
+    fn apply(&mut self, changes: &[Change]) -> bool {
+        let Some(found) = changes.iter().find(|change| self.ends(change.ending)) else { return false };
+        if self.lies_in(self.first, found.ending.len()) {
+            self.cut(found.ending.len());
+            self.word.push_str(found.becomes);
+        }
+        true
+    }
+
+    /// Step 2.
+    fn shorten_derived(&mut self) {
+        if self.apply(DERIVED) {
+            return;
+        }
+        if self.ends("ogi") {
+            if self.lies_in(self.first, 3) && self.before(3).last() == Some(&b'l') {
+                self.cut(1);
+            }
+        } else if self.ends("li") && self.lies_in(self.first, 2) {
+            let may_go = self.before(2).last().is_some_and(|byte| b"cdeghkmnrt".contains(byte));
+            self.cut(if may_go { 2 } else { 0 });
+        }
+    }
+
+    /// Step 3.
+    fn cut_adjective(&mut self) {
+        if self.ends("ative") {
+            let may_go = self.lies_in(self.second, 5);
+            self.cut(if may_go { 5 } else { 0 });
+        } else {
+            self.apply(ADJECTIVES);
+        }
+    }
+
+    /// Step 4.
+    fn cut_last(&mut self) {
+        if let Some(ending) = LAST.iter().find(|ending| self.ends(ending)) {
+            let may_go = self.lies_in(self.second, ending.len());
+            self.cut(if may_go { ending.len() } else { 0 });
+        } else if self.ends("ion") && self.lies_in(self.second, 3) {
+            let may_go = self.before(3).last().is_some_and(|byte| b"st".contains(byte));
+            self.cut(if may_go { 3 } else { 0 });
+        }
+    }
+
+    /// Step 5.
+    fn cut_final_letter(&mut self) {
+        let in_second = self.lies_in(self.second, 1);
+        let may_go = if self.ends("e") {
+            in_second || self.lies_in(self.first, 1) && !ends_in_short_syllable(self.before(1))
+        } else {
+            in_second && self.ends("ll")
+        };
+        self.cut(usize::from(may_go));
     }
 }
 
-fn cut(word: &mut String, bytes: usize) {
-    word.truncate(word.len() - bytes);
+/// Where a region begins: behind the first consonant after a vowel, from this byte on.
+fn region(word: &[u8], from: usize) -> usize {
+    let tail = word.get(from..).unwrap_or_default();
+    let pair = tail.windows(2).position(|pair| is_vowel(pair[0]) && !is_vowel(pair[1]));
+    pair.map_or(word.len(), |place| from + place + 2)
 }
 
-fn plural(word: &mut String) {
-    let es = ["ches", "shes", "sses", "xes", "zzes"];
-    if word.len() > 4 && word.ends_with("ies") {
-        cut(word, 3);
-        word.push('y');
-    } else if es.iter().any(|ending| word.ends_with(ending)) {
-        cut(word, 2);
-    } else if word.ends_with('s') && !["ss", "us", "is"].iter().any(|ending| word.ends_with(ending)) {
-        cut(word, 1);
+/// Whether a word ends in a vowel and one consonant, as `hop` does and `hoop` does not.
+fn ends_in_short_syllable(word: &[u8]) -> bool {
+    match word {
+        [first, second] => is_vowel(*first) && !is_vowel(*second),
+        [.., before, vowel, last] => {
+            !is_vowel(*before) && is_vowel(*vowel) && !is_vowel(*last) && !b"wxY".contains(last)
+        }
+        _ => false,
     }
-}
-
-/// Cuts a verb's ending when what stays could be a word; tells whether it did.
-fn cut_verb(word: &mut String, ending: &str) -> bool {
-    let Some(rest) = word.strip_suffix(ending) else { return false };
-    if rest.len() < 3 && !(rest.len() == 2 && ending == "ing") || !rest.bytes().any(is_vowel) {
-        return false;
-    }
-    cut(word, ending.len());
-    let bytes = word.as_bytes();
-    let doubled = bytes.len() > 3 && bytes[bytes.len() - 1] == bytes[bytes.len() - 2];
-    if doubled && !ends_in_vowel(word) && !word.ends_with(['l', 's', 'z']) {
-        word.pop();
-    } else if ending == "ed" && word.ends_with('i') {
-        word.pop();
-        word.push('y');
-    }
-    true
 }
 
 fn is_vowel(byte: u8) -> bool {
     matches!(byte, b'a' | b'e' | b'i' | b'o' | b'u' | b'y')
 }
 
-fn ends_in_vowel(word: &str) -> bool {
-    word.bytes().next_back().is_some_and(|byte| is_vowel(byte) && byte != b'y')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn check_kept(word: &str) {
+        let stemmed = stemmed(word);
+        for start in 0..word.len() {
+            for end in start..=word.len() {
+                let piece = &word[start..end];
+                let kept = kept(piece);
+                assert!(stemmed.contains(kept), "{kept} of {piece} of {word} is not in {stemmed}");
+            }
+        }
+    }
+
     #[test]
     fn what_is_kept_of_a_piece_is_in_the_stem_of_every_word_with_it() {
-        let words = [
+        for word in [
             "stopping",
             "stoppings",
             "studies",
@@ -174,18 +445,104 @@ mod tests {
             "egged",
             "fuzzes",
             "status",
+            "dying",
+            "skies",
+            "early",
+            "generalizations",
+            "activating",
+            "operational",
+            "sensibilities",
+            "enabling",
+            "vietnamization",
+            "hopefulness",
+            "analogy",
+            "possibly",
+            "tolling",
+            "proceeding",
+        ] {
+            check_kept(word);
+        }
+        assert_eq!((kept("refund"), kept("stopping"), kept("ing")), ("refund", "stop", ""));
+    }
+
+    /// Every ending behind many beginnings, and endings behind endings.
+    #[test]
+    fn what_is_kept_of_made_up_words_is_in_their_stems() {
+        let endings = [
+            "", "s", "es", "ies", "ied", "ed", "edly", "ing", "ingly", "eed", "eedly", "y", "ly", "e", "l",
+            "al", "ally", "er", "or", "ion", "ions", "ional", "ation", "ational", "ator", "ate", "ated",
+            "ating", "ative", "ization", "izing", "izer", "ize", "ism", "ity", "ities", "ivity", "ive",
+            "bility", "bilities", "able", "ably", "abling", "ible", "ibly", "ance", "ancy", "ancies", "ence",
+            "ency", "ant", "ent", "ently", "ment", "ement", "ic", "icate", "icity", "ical", "ically", "ful",
+            "fully", "fulness", "less", "lessly", "ness", "ous", "ously", "ousness", "ogy", "ogies", "li",
+            "bly", "tional",
         ];
-        for word in words {
-            let mut stemmed = word.to_owned();
-            stem(&mut stemmed);
-            for start in 0..word.len() {
-                for end in start..=word.len() {
-                    let kept = kept(&word[start..end]);
-                    assert!(stemmed.contains(kept), "{kept} of {} in {stemmed}", &word[start..end]);
+        let beginnings =
+            ["b", "hop", "hopp", "relat", "oper", "gener", "yell", "anal", "trol", "tess", "agr"];
+        for beginning in beginnings {
+            for one in endings {
+                for other in endings {
+                    check_kept(&format!("{beginning}{one}{other}"));
                 }
             }
         }
-        assert_eq!((kept("refund"), kept("stopping"), kept("ing")), ("refund", "stop", ""));
+    }
+
+    #[test]
+    fn stems_are_those_of_the_published_definition() {
+        for (word, expect) in [
+            ("consign", "consign"),
+            ("consigned", "consign"),
+            ("consistency", "consist"),
+            ("consolation", "consol"),
+            ("consolatory", "consolatori"),
+            ("consolingly", "consol"),
+            ("conspicuously", "conspicu"),
+            ("constabulary", "constabulari"),
+            ("knackeries", "knackeri"),
+            ("knavish", "knavish"),
+            ("kneaded", "knead"),
+            ("knightly", "knight"),
+            ("knits", "knit"),
+            ("knotty", "knotti"),
+            ("generate", "generat"),
+            ("generous", "generous"),
+            ("communism", "communism"),
+            ("relational", "relat"),
+            ("hoping", "hope"),
+            ("hopping", "hop"),
+            ("luxuriated", "luxuri"),
+            ("agreed", "agre"),
+            ("feed", "feed"),
+            ("cries", "cri"),
+            ("ties", "tie"),
+            ("gas", "gas"),
+            ("gaps", "gap"),
+            ("kiwis", "kiwi"),
+            ("caresses", "caress"),
+            ("happy", "happi"),
+            ("say", "say"),
+            ("by", "by"),
+            ("enjoy", "enjoy"),
+            ("controll", "control"),
+            ("parallel", "parallel"),
+            ("skies", "sky"),
+            ("dying", "die"),
+            ("news", "news"),
+            ("inning", "inning"),
+            ("hopefulness", "hope"),
+            ("formative", "format"),
+            ("triplicate", "triplic"),
+            ("electricity", "electr"),
+            ("adoption", "adopt"),
+            ("probate", "probat"),
+            ("rate", "rate"),
+            ("cease", "ceas"),
+            ("youth", "youth"),
+            ("boyish", "boyish"),
+        ] {
+            assert_eq!(stemmed(word), expect, "{word}");
+        }
     }
 
     fn stemmed(word: &str) -> String {

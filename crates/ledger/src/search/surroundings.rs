@@ -14,9 +14,6 @@ use super::{ClassId, Scope};
 /// Entries further apart in world time are no neighbours: half an hour.
 pub const REACH_MILLIS: u64 = 30 * 60 * 1000;
 
-/// So many entries on each side are an entry's surroundings, as long as each is the next one's neighbour.
-pub const SESSION_STEPS: usize = 12;
-
 /// The index as one reader sees it at one position.
 #[derive(Debug)]
 pub(super) struct View<'a> {
@@ -60,6 +57,12 @@ impl<'a> View<'a> {
         self.shown.bits()
     }
 
+    /// The number of an entry's author.
+    #[inline]
+    pub(super) fn author(&self, number: u32) -> u32 {
+        self.index.bylines.author(self.index.entries.bylines[number as usize])
+    }
+
     /// The list of a term, with postings that it does not show.
     pub(super) fn list(&self, term: u32) -> Option<&'a List> {
         self.index.lists.get(term as usize)
@@ -88,7 +91,8 @@ impl<'a> View<'a> {
         let all: u64 = self.classes.iter().map(of).sum();
         let classes = &self.index.entries.classes;
         let readable = |entry: u32| self.classes.binary_search(&classes[entry as usize]).is_ok();
-        all - list.from(self.at).filter(|posting| readable(posting.entry)).count() as u64
+        // A checkpoint that was made up may count less than there is.
+        all.saturating_sub(list.from(self.at).filter(|posting| readable(posting.entry)).count() as u64)
     }
 
     /// All entries that it shows, the newest first.
@@ -121,8 +125,9 @@ impl<'a> View<'a> {
         self.first_from(number + 1).filter(|after| self.near(number, *after))
     }
 
+    /// Whether two entries are close enough in time to be neighbours.
     #[inline]
-    fn near(&self, one: u32, other: u32) -> bool {
+    pub(super) fn near(&self, one: u32, other: u32) -> bool {
         let times = &self.index.entries.times;
         times[one as usize].abs_diff(times[other as usize]) <= REACH_MILLIS
     }

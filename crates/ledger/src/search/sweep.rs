@@ -120,7 +120,7 @@ impl<'a> Sweep<'a> {
         entries.dedup();
         let mut best = Best::new(self.best.count());
         for (entry, slot) in entries.iter().zip(self.scoring.slots(&entries)) {
-            best.offer(Hit { entry: *entry, score: slot.score });
+            best.offer(Hit::matching(*entry, slot.score));
         }
         best.floor()
     }
@@ -296,11 +296,12 @@ impl<'a> Sweep<'a> {
         }
         self.offered = entry + 1;
         let view = self.scoring.view;
-        if self.filter.passes(view, entry) {
+        // What has no term of its own comes in as context of what has, after the sweep.
+        if self.slot(entry).terms != 0 && self.filter.passes(view, entry) {
             let near = |entry: Option<u32>| entry.map(|entry| self.slot(entry));
             let (before, after) = (near(view.before(entry)), near(view.after(entry)));
             let score = self.scoring.joint(self.slot(entry), before, after);
-            self.best.offer(Hit { entry, score });
+            self.best.offer(Hit::matching(entry, score));
             self.floor = self.floor.max(self.best.floor());
         }
     }

@@ -104,7 +104,13 @@ pub(super) fn answer(world: &TeamWorld, index: &Index, question: &Question, limi
     let classes = world.readable(question.reader);
     let author = question.author.map(|author| world.person_id(author));
     let scope = Scope { classes: &classes, at: index.len() };
-    let query = Query { text: &question.text, author: author.as_deref(), window: question.window, limit };
+    let query = Query {
+        text: &question.text,
+        author: author.as_deref(),
+        window: question.window,
+        limit,
+        context_max: limit,
+    };
     let Ok(hits) = index.search(&scope, &query, world);
     hits
 }

@@ -74,10 +74,19 @@ impl Worlds {
         self.keeper.finish(make).await?
     }
 
+    /// Refuses a name that a world has, in this or another spelling: people would take one for the other.
     fn check_free(&self, name: &Name) -> Result<(), Fault> {
         match self.find(name.as_str()) {
-            Ok(None) => Ok(()),
-            Ok(Some(_)) | Err(_) => Err(taken()),
+            Ok(None) => {}
+            Ok(Some(_)) | Err(_) => return Err(taken()),
+        }
+        match self.spelt_otherwise(name) {
+            None => Ok(()),
+            Some(other) => {
+                let message =
+                    format!("differs from the name of the world `{other}` by upper and lower case only");
+                Err(Fault::new(Code::NameTaken, "world_id", message))
+            }
         }
     }
 

@@ -9,6 +9,7 @@ mod error;
 mod in_flight;
 mod making;
 mod news;
+mod pages;
 mod rehydrations;
 mod room;
 #[cfg(test)]
@@ -18,6 +19,7 @@ mod writer;
 
 pub(crate) use error::LedgerError;
 pub(crate) use news::News;
+pub(crate) use pages::{PageKey, SharedPage};
 pub(crate) use rehydrations::Rehydrations;
 pub(crate) use room::Room;
 pub(crate) use worlds::{DEFAULT_WORLD, Worlds, token_text};

@@ -4,6 +4,7 @@
 //! facts over that are durable. It waits for long readers before it asks for that lock, so that nobody who looks
 //! shortly, on the runtime's own thread, ever stands behind it. The world `default` has no contexts until it is first written to.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio::sync::{Mutex, MutexGuard, watch};
@@ -19,6 +20,7 @@ use super::error::LedgerError;
 use super::in_flight::InFlight;
 use super::making::beginning;
 use super::news::Teller;
+use super::pages::Pages;
 use super::worlds::Keeper;
 use super::writer::Seat;
 
@@ -30,6 +32,9 @@ pub(crate) struct Room {
     studies: tokio::sync::RwLock<()>,
     place: Mutex<Option<Place>>,
     changed: watch::Sender<u32>,
+    /// Counts commits; it changes only while the world's write lock is held.
+    version: AtomicU64,
+    pages: Pages,
     pub(super) flights: Arc<InFlight>,
     pub(super) seat: Seat,
     pub(super) keeper: Arc<Keeper>,
@@ -48,6 +53,8 @@ impl Room {
             studies: tokio::sync::RwLock::default(),
             place: Mutex::new(place),
             changed,
+            version: AtomicU64::new(1),
+            pages: Pages::default(),
             flights: Arc::default(),
             seat: Seat::default(),
             keeper,
@@ -75,6 +82,16 @@ impl Room {
     pub(super) async fn study_here<T>(&self, look: impl FnOnce(&World) -> T) -> T {
         let _reading = self.studies.read().await;
         self.read(look)
+    }
+
+    /// Which version of the world a look sees; every commit makes a new one.
+    pub(crate) fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// The pages that subscribers share.
+    pub(crate) fn pages(&self) -> &Pages {
+        &self.pages
     }
 
     /// Word of every commit: how many entries there are.
@@ -167,6 +184,7 @@ impl Room {
             world.apply(fact);
         }
         let position = world.position();
+        self.version.fetch_add(1, Ordering::AcqRel);
         drop(world);
         self.changed.send_replace(position);
         if is_news {

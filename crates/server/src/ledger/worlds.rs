@@ -207,6 +207,13 @@ impl Worlds {
         }
     }
 
+    /// The name of another world that differs from this one by upper and lower case only.
+    pub(super) fn spelt_otherwise(&self, name: &Name) -> Option<Name> {
+        let rooms = self.rooms.read().unwrap_or_else(PoisonError::into_inner);
+        let mut all = rooms.keys().chain(self.unreadable.keys());
+        all.find(|other| *other != name && other.as_str().eq_ignore_ascii_case(name.as_str())).cloned()
+    }
+
     /// Every world that can be read, by name.
     pub(crate) fn list(&self) -> Vec<Arc<Room>> {
         self.rooms.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()

@@ -14,14 +14,14 @@ use crate::render::turn::{date_text, text_of};
 /// Make a world
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  turnkeep world new story
-  turnkeep world new payments --profile workspace --person PLANNER --person CODER --timezone Europe/Berlin
-  turnkeep world new play --writer \"cmd: ./writer.py\"")]
+  turnkeep world new payments --person PLANNER --person CODER
+  turnkeep world new story --profile narrative
+  turnkeep world new play --profile narrative --writer \"cmd: ./writer.py\"")]
 pub(crate) struct NewArgs {
     /// Its name
     world: String,
-    /// narrative: time moves by a second a beat, whoever is named is a person; workspace: time is the
-    /// clock's, only those who were added are
+    /// workspace: time is the clock's, only those who were added are persons; narrative: time moves by
+    /// a second a beat, whoever is named is a person
     #[arg(long, value_enum, ignore_case = true, default_value_t)]
     profile: Profile,
     /// Somebody who may write and be written to; may be repeated
@@ -40,8 +40,8 @@ pub(crate) struct NewArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 enum Profile {
-    #[default]
     Narrative,
+    #[default]
     Workspace,
 }
 

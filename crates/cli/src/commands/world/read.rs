@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::commands::App;
 use crate::http::{Call, Http};
-use crate::ledger::{entries, path, print_entry};
+use crate::ledger::{Cast, entries, path, print_entry};
 use crate::output::Style;
 use crate::render::printable;
 use crate::render::turn::{date_text, text_of};
@@ -26,7 +26,7 @@ const KNEW_MAX: usize = 500;
 pub(crate) struct KnewArgs {
     /// The world
     world: String,
-    /// Who; GEORGE is the operator
+    /// Who; the operator by label, or as GEORGE
     person: String,
     /// When: a time, or a cursor of that person's [default: now]
     #[arg(long, value_name = "TIME|CURSOR")]
@@ -59,14 +59,17 @@ pub(crate) struct ExportArgs {
 }
 
 pub(super) async fn knew(http: &mut Http, args: &KnewArgs, app: &mut App) -> Result<()> {
-    let person = turnkeep_wire::percent_encode(&args.person);
+    let cast = Cast::of(http, &args.world).await?;
+    let id = cast.resolve(&args.person)?;
+    let vs = args.vs.as_ref().map(|vs| cast.resolve(vs)).transpose()?;
+    let person = turnkeep_wire::percent_encode(&id);
     let mut call = Call::get(path(&args.world, &format!("/views/{person}")));
     call = call.query("limit", args.limit.max(1));
     // What a person could see itself it may ask without being the owner.
     if !http.is_a_person() {
         call = call.query("audit", 1);
     }
-    for (name, value) in [("as_of", &args.at), ("vs", &args.vs)] {
+    for (name, value) in [("as_of", &args.at), ("vs", &vs)] {
         if let Some(value) = value {
             call = call.query(name, value);
         }
@@ -75,9 +78,9 @@ pub(super) async fn knew(http: &mut Http, args: &KnewArgs, app: &mut App) -> Res
     if app.out.is_json() {
         return app.out.json(&answer);
     }
-    match &args.vs {
-        None => seen(&answer, args, app)?,
-        Some(other) => difference(&answer, &args.person, other, app)?,
+    match &vs {
+        None => seen(&answer, &id, &cast, app)?,
+        Some(other) => difference(&answer, &id, other, &cast, app)?,
     }
     if answer.get("complete").and_then(Value::as_bool) == Some(false) {
         let more = args.limit.saturating_mul(2).clamp(2, KNEW_MAX);
@@ -87,23 +90,23 @@ pub(super) async fn knew(http: &mut Http, args: &KnewArgs, app: &mut App) -> Res
     Ok(())
 }
 
-fn seen(answer: &Value, args: &KnewArgs, app: &mut App) -> Result<()> {
+fn seen(answer: &Value, person: &str, cast: &Cast, app: &mut App) -> Result<()> {
     let count = answer.get("count").and_then(Value::as_u64).unwrap_or_default();
     let noun = if count == 1 { "entry" } else { "entries" };
-    app.out.line(format!("{} could see {count} {noun}", printable(&args.person)))?;
-    entries(answer, "/entries").iter().try_for_each(|entry| print_entry(entry, &mut app.out))
+    app.out.line(format!("{} could see {count} {noun}", printable(cast.name(person))))?;
+    entries(answer, "/entries").iter().try_for_each(|entry| print_entry(entry, cast, &mut app.out))
 }
 
-fn difference(answer: &Value, person: &str, other: &str, app: &mut App) -> Result<()> {
+fn difference(answer: &Value, person: &str, other: &str, cast: &Cast, app: &mut App) -> Result<()> {
     for (list, has, lacks) in [("/only_vs", other, person), ("/only_view", person, other)] {
         let only = entries(answer, list);
-        let (has, lacks) = (printable(has), printable(lacks));
+        let (has, lacks) = (printable(cast.name(has)), printable(cast.name(lacks)));
         if only.is_empty() {
             app.out.line(format!("{has} could see nothing that {lacks} could not"))?;
             continue;
         }
         app.out.line(format!("{has} could see, and {lacks} could not:"))?;
-        only.iter().try_for_each(|entry| print_entry(entry, &mut app.out))?;
+        only.iter().try_for_each(|entry| print_entry(entry, cast, &mut app.out))?;
     }
     Ok(())
 }

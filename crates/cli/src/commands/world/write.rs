@@ -2,11 +2,12 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
+use turnkeep_ledger::fault::explain_rejection;
 
 use crate::commands::App;
 use crate::failure::Failure;
 use crate::http::{Call, Http, Refused, Written};
-use crate::ledger::{entries, envelope, fresh_id, path};
+use crate::ledger::{Cast, entries, envelope, fresh_id, path};
 use crate::output::Style;
 use crate::render::printable;
 use crate::render::turn::text_of;
@@ -25,7 +26,7 @@ pub(crate) struct Args {
     /// In whose name [default: the person whose token it is]
     #[arg(long = "as", value_name = "PERSON")]
     person: Option<String>,
-    /// Who may see it besides the author; may be repeated; GEORGE is the operator
+    /// Who may see it besides the author; may be repeated; the operator by label, or as GEORGE
     #[arg(long, value_name = "PERSON")]
     to: Vec<String>,
     /// The request's id: the same again gives the same answer
@@ -37,8 +38,11 @@ pub(crate) struct Args {
 
 pub(super) async fn run(http: &mut Http, args: &Args, app: &mut App) -> Result<()> {
     let request = args.key.clone().map_or_else(fresh_id, Ok)?;
-    let person = author(http, args).await?;
-    let body = json!({ "envelope": envelope(&request, ""), "bundle": bundle(args, &person, &request) });
+    let cast = Cast::of(http, &args.world).await?;
+    let person = author(http, args, &cast)?;
+    let readers = args.to.iter().map(|to| cast.resolve(to)).collect::<Result<Vec<_>>>()?;
+    let bundle = bundle(args, &person, &readers, &request);
+    let body = json!({ "envelope": envelope(&request, ""), "bundle": bundle });
     let call = Call::post(path(&args.world, "/beats"), &body).query("as", &person);
     let Written { answer, replayed, .. } = http.write(call).await.map_err(rejected)?;
     if app.out.is_json() {
@@ -47,29 +51,33 @@ pub(super) async fn run(http: &mut Http, args: &Args, app: &mut App) -> Result<(
     let entry = entries(&answer, "/bundle/entries").first().unwrap_or(&Value::Null);
     let id = app.out.paint(Style::Id, text_of(entry, "entry_id"));
     let done = if replayed { "already wrote" } else { "wrote" };
-    let to = args.to.iter().map(|to| printable(to)).collect::<Vec<_>>().join(", ");
+    let to = readers.iter().map(|to| printable(cast.name(to))).collect::<Vec<_>>().join(", ");
     let to = if to.is_empty() { "everyone".to_owned() } else { to };
     app.out.line(format!("{done} {id} to {to}"))
 }
 
 /// Whose name it is: the one that was given, or the token's. The owner's is nobody's.
-async fn author(http: &mut Http, args: &Args) -> Result<String> {
+fn author(http: &Http, args: &Args, cast: &Cast) -> Result<String> {
     if let Some(person) = &args.person {
-        return Ok(person.clone());
+        let author = cast.resolve(person)?;
+        if Cast::is_operator(&author) {
+            let failure = Failure::usage("only `turnkeep invoke` speaks as the operator");
+            return Err(failure.hint("name a person with --as").into());
+        }
+        return Ok(author);
     }
     if !http.is_a_person() {
         let failure = Failure::usage("nobody is named in whose name to write");
         return Err(failure.hint("name a person with --as; `turnkeep invoke` speaks as the operator").into());
     }
-    let seat = http.json(Call::get(path(&args.world, "/seat"))).await?;
-    Ok(text_of(&seat, "view").to_owned())
+    Ok(cast.view.clone())
 }
 
-fn bundle(args: &Args, person: &str, request: &str) -> Value {
-    let visibility = if args.to.is_empty() {
+fn bundle(args: &Args, person: &str, readers: &[String], request: &str) -> Value {
+    let visibility = if readers.is_empty() {
         json!({ "scope": "PUBLIC" })
     } else {
-        json!({ "scope": "PRIVATE", "visible_to": args.to })
+        json!({ "scope": "PRIVATE", "visible_to": readers })
     };
     json!({
         "bundle_id": null,
@@ -90,7 +98,7 @@ fn bundle(args: &Args, person: &str, request: &str) -> Value {
 fn rejected(error: anyhow::Error) -> anyhow::Error {
     let reason = error.downcast_ref::<Refused>().and_then(|refused| refused.rejection.clone());
     let Some(reason) = reason else { return error };
-    let failure = Failure::new(format!("the entry was refused: {reason}"));
+    let failure = Failure::new(format!("the entry was refused: {}", explain_rejection(&reason)));
     match reason.split(':').next().unwrap_or_default() {
         "VISIBILITY_INVALID" => {
             failure.hint("`turnkeep world person WORLD list` lists who may be named with --to")

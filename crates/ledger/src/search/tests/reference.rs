@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use super::super::query::{Wanted, Wish};
 use super::super::words::{Role, words};
 use super::super::{
-    NEIGHBOUR, REACH_MILLIS, RERANKED, RERANKED_SMALL, SESSION, SESSION_STEPS, SMALL, Window,
+    AUTHOR, CONVERSATION_STEPS, NEIGHBOUR, NEXT, PREVIOUS, REACH_MILLIS, RERANKED, SESSION, SESSION_STEPS,
+    Window,
 };
 
 /// An entry with everything that it owns.
@@ -26,7 +27,19 @@ pub(super) struct Asked {
     pub(super) author: Option<String>,
     pub(super) window: Window,
     pub(super) limit: usize,
+    pub(super) context_max: usize,
 }
+
+/// A hit: its place among the visible entries, the bits of its score, and whether it is context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Expected {
+    pub(super) place: usize,
+    pub(super) score: u32,
+    pub(super) context: bool,
+}
+
+/// A place with its score.
+type Scored = (usize, f32);
 
 struct Bag {
     counts: HashMap<String, u32>,
@@ -61,8 +74,8 @@ impl<'a> Reference<'a> {
         Self { visible, bags }
     }
 
-    /// The hits by their place among the visible entries, with the bits of their scores.
-    pub(super) fn search(&self, asked: &Asked) -> Vec<(usize, u32)> {
+    /// The hits, the best first.
+    pub(super) fn search(&self, asked: &Asked) -> Vec<Expected> {
         let wanted = Wanted::of(&asked.text);
         let passes = |place: &usize| self.passes(*place, asked, &wanted);
         if wanted.is_out_of_reach() {
@@ -70,22 +83,38 @@ impl<'a> Reference<'a> {
         }
         if wanted.terms.is_empty() {
             let newest = (0..self.visible.len()).rev().filter(passes);
-            return newest.map(|place| (place, 0)).take(asked.limit).collect();
+            return newest.map(|place| expected((place, 0.0), false)).take(asked.limit).collect();
         }
         let weights = weights(&self.bags, &wanted.terms);
         let own: Vec<f32> = own(&self.bags, &weights);
-        let is_hit = |(_, score): &(usize, f32)| *score > 0.0 || !wanted.phrases.is_empty();
+        let is_hit = |place: &usize| own[*place] > 0.0 || !wanted.phrases.is_empty();
         let joint = |place: usize| (place, self.joint(place, &own, &weights));
-        let mut hits: Vec<(usize, f32)> =
-            (0..self.visible.len()).filter(passes).map(joint).filter(is_hit).collect();
+        let mut hits: Vec<Scored> =
+            (0..self.visible.len()).filter(passes).filter(is_hit).map(joint).collect();
         sort(&mut hits);
-        let depth = if self.visible.len() as u64 <= SMALL { RERANKED_SMALL } else { RERANKED };
-        let first = hits.len().min(depth);
-        for (place, score) in &mut hits[..first] {
-            *score += SESSION * self.said_around(*place, &weights);
+        let rest = hits.split_off(hits.len().min(RERANKED));
+        let again = |place: usize| (place, self.score_again(place, &own, &weights, &wanted));
+        let mut first: Vec<(Scored, bool)> = hits.iter().map(|(place, _)| (again(*place), false)).collect();
+        if asked.context_max > 0 && wanted.phrases.is_empty() {
+            let mut beside: Vec<usize> = hits.iter().flat_map(|(place, _)| self.beside(*place)).collect();
+            beside.sort_unstable();
+            beside.dedup();
+            beside.retain(|place| own[*place] == 0.0 && passes(place));
+            first.extend(beside.into_iter().map(|place| (again(place), true)));
         }
-        sort(&mut hits[..first]);
-        hits.into_iter().take(asked.limit).map(|(place, score)| (place, score.to_bits())).collect()
+        first.sort_by(|(one, _), (other, _)| other.1.total_cmp(&one.1).then(other.0.cmp(&one.0)));
+        let matches = first.iter().rposition(|(_, context)| !context).map_or(0, |last| last + 1);
+        let trailing = first.split_off(matches);
+        let rest = rest.into_iter().map(|scored| (scored, false));
+        let all = first.into_iter().chain(rest).chain(trailing);
+        let mut shown: Vec<Expected> = Vec::new();
+        for (scored, context) in all {
+            let used = shown.iter().filter(|hit| hit.context).count();
+            if shown.len() < asked.limit && (!context || used < asked.context_max) {
+                shown.push(expected(scored, context));
+            }
+        }
+        shown
     }
 
     fn passes(&self, place: usize, asked: &Asked, wanted: &Wanted<'_>) -> bool {
@@ -105,30 +134,100 @@ impl<'a> Reference<'a> {
         (gap <= REACH_MILLIS).then_some(next)
     }
 
+    /// What an entry owes to the terms of another that it has not itself.
+    fn lent(&self, place: usize, from: usize, own: &[f32], weights: &Weights<'_>) -> f32 {
+        let all = weights.iter().filter(|(term, _)| self.has(from, term));
+        let lacking = all.clone().filter(|(term, _)| !self.has(place, term)).map(|(_, weight)| weight);
+        let lacking = lacking.sum::<f32>();
+        if lacking == 0.0 { 0.0 } else { own[from] * (lacking / all.map(|(_, weight)| weight).sum::<f32>()) }
+    }
+
     fn joint(&self, place: usize, own: &[f32], weights: &Weights<'_>) -> f32 {
-        let lent = |by: isize| {
-            let Some(from) = self.step(place, by) else { return 0.0 };
-            let all = weights.iter().filter(|(term, _)| self.has(from, term));
-            let lacking = all.clone().filter(|(term, _)| !self.has(place, term)).map(|(_, weight)| weight);
-            let lacking = lacking.sum::<f32>();
-            if lacking == 0.0 {
-                0.0
-            } else {
-                own[from] * (lacking / all.map(|(_, weight)| weight).sum::<f32>())
-            }
-        };
+        let lent = |by: isize| self.step(place, by).map_or(0.0, |from| self.lent(place, from, own, weights));
         own[place] + NEIGHBOUR * (lent(-1) + lent(1))
     }
 
-    fn said_around(&self, place: usize, weights: &Weights<'_>) -> f32 {
+    /// The places around one, the nearest first.
+    fn chain(&self, place: usize, by: isize) -> Vec<usize> {
+        let steps = std::iter::successors(self.step(place, by), |place| self.step(*place, by));
+        steps.take(CONVERSATION_STEPS).collect()
+    }
+
+    /// With whom the author talks: who stands beside the author most often around this place.
+    fn partner(&self, place: usize) -> Option<&String> {
+        let author = |place: usize| &self.visible[place].author;
+        let (own, [before, after]) = (author(place), [-1, 1].map(|by| self.chain(place, by)));
+        let mut around: Vec<usize> = before.iter().rev().copied().collect();
+        around.push(place);
+        around.extend(&after);
+        let count = |other: &String| {
+            let pairs = around.windows(2).map(|pair| (author(pair[0]), author(pair[1])));
+            pairs.filter(|(one, next)| (*one, *next) == (own, other) || (*one, *next) == (other, own)).count()
+        };
+        let mut best: Option<(usize, &String)> = None;
+        for distance in 0..CONVERSATION_STEPS {
+            for side in [&before, &after] {
+                let Some(other) = side.get(distance).map(|place| author(*place)) else { continue };
+                if other != own && best.is_none_or(|(most, _)| count(other) > most) {
+                    best = Some((count(other), other));
+                }
+            }
+        }
+        best.map(|(_, other)| other)
+    }
+
+    /// The entries of the same conversation on one side, the nearest first.
+    fn conversation(&self, place: usize, by: isize) -> Vec<usize> {
+        let (own, partner) = (&self.visible[place].author, self.partner(place));
+        let mut members = Vec::new();
+        let mut last = place;
+        for other in self.chain(place, by) {
+            let author = &self.visible[other].author;
+            if author != own && Some(author) != partner {
+                continue;
+            }
+            if self.visible[last].time.abs_diff(self.visible[other].time) > REACH_MILLIS {
+                break;
+            }
+            members.push(other);
+            last = other;
+        }
+        members.truncate(SESSION_STEPS);
+        members
+    }
+
+    fn beside(&self, place: usize) -> Vec<usize> {
+        [-1, 1].into_iter().flat_map(|by| self.conversation(place, by).into_iter().take(2)).collect()
+    }
+
+    fn score_again(&self, place: usize, own: &[f32], weights: &Weights<'_>, wanted: &Wanted<'_>) -> f32 {
+        let mut score = own[place];
         let mut around = vec![place];
-        for by in [-1, 1] {
-            let steps = std::iter::successors(self.step(place, by), |place| self.step(*place, by));
-            around.extend(steps.take(SESSION_STEPS));
+        for (by, parts) in [(-1, PREVIOUS), (1, NEXT)] {
+            let members = self.conversation(place, by);
+            for (from, part) in members.iter().zip(parts) {
+                score += part * self.lent(place, *from, own, weights);
+            }
+            around.extend(members);
         }
         let is_said = |term: &String| around.iter().any(|place| self.has(*place, term));
-        weights.iter().filter(|(term, _)| is_said(term)).map(|(_, weight)| weight).sum()
+        let said = weights.iter().filter(|(term, _)| is_said(term)).map(|(_, weight)| weight);
+        score += SESSION * said.sum::<f32>();
+        let entry = self.visible[place];
+        let is_named = |name: &String| {
+            let mut terms = Vec::new();
+            words(name, |word| terms.push(word.term.to_owned()));
+            !terms.is_empty() && terms.iter().all(|term| wanted.terms.iter().any(|wish| wish.term == *term))
+        };
+        let whole = weights.iter().map(|(_, weight)| weight).sum::<f32>();
+        let has_all = weights.iter().all(|(term, _)| self.has(place, term));
+        let is_meant = has_all || is_named(&entry.label) || is_named(&entry.author);
+        score + AUTHOR * if is_meant { whole } else { 0.0 }
     }
+}
+
+fn expected((place, score): Scored, context: bool) -> Expected {
+    Expected { place, score: score.to_bits(), context }
 }
 
 fn sort(hits: &mut [(usize, f32)]) {

@@ -1,8 +1,8 @@
 //! Random ledgers: the index agrees with the reference, hidden entries have no effect, a search as of a
 //! position is a search of the ledger that ends there, and a checkpoint changes nothing.
 
-use super::super::{ClassId, Document, Index, Query, Scope, Window};
-use super::reference::{Asked, Owned, Reference};
+use super::super::{ClassId, Document, Hit, Index, Query, Scope, Window};
+use super::reference::{Asked, Expected, Owned, Reference};
 use crate::teamworld::random::Random;
 use crate::teamworld::{Plan, TeamWorld, date_of};
 
@@ -30,6 +30,8 @@ const WORDS: &[&str] = &[
     "test",
     "\n",
     "rollback,",
+    "coder",
+    "Ben",
 ];
 const PEOPLE: &[&str] = &["ANNA", "BEN", "CODER", "planner"];
 
@@ -48,7 +50,9 @@ pub(super) fn ledger(random: &mut Random, classes: usize) -> Vec<Owned> {
         let author = random.word(PEOPLE).to_owned();
         let class = u32::try_from(random.below(classes)).expect("few") * 7;
         let date = format!("2026-11-{:02}", random.below(28));
-        Owned { class, label: author.to_lowercase(), author, text: text(random), time, date }
+        // A label may change, and a hidden entry may have another one.
+        let label = if random.below(3) == 0 { "Ben Coder".to_owned() } else { author.to_lowercase() };
+        Owned { class, label, author, text: text(random), time, date }
     };
     let count = random.below(300);
     std::iter::repeat_with({
@@ -72,7 +76,10 @@ fn asked(random: &mut Random, ledger: &[Owned]) -> Asked {
         _ => Window::default(),
     };
     let author = (random.below(3) == 0).then(|| random.word(&["ANNA", "BEN", "NOBODY"]).to_owned());
-    Asked { text: query, author, window, limit: 1 + random.below(20) }
+    let most = if random.below(5) == 0 { 90 } else { 20 };
+    let limit = 1 + random.below(most);
+    let context_max = if random.below(2) == 0 { limit } else { random.below(4) };
+    Asked { text: query, author, window, limit, context_max }
 }
 
 pub(super) fn index<'a>(entries: impl IntoIterator<Item = &'a Owned>) -> Index {
@@ -84,11 +91,19 @@ pub(super) fn index<'a>(entries: impl IntoIterator<Item = &'a Owned>) -> Index {
     index
 }
 
-fn hits(index: &Index, classes: &[ClassId], at: u32, asked: &Asked, texts: &[&str]) -> Vec<(u32, u32)> {
-    let Asked { text, author, window, limit } = asked;
-    let query = Query { text, author: author.as_deref(), window: *window, limit: *limit };
+fn hits(index: &Index, classes: &[ClassId], at: u32, asked: &Asked, texts: &[&str]) -> Vec<Expected> {
+    let Asked { text, author, window, limit, context_max } = asked;
+    let author = author.as_deref();
+    let query = Query { text, author, window: *window, limit: *limit, context_max: *context_max };
     let hits = index.search(&Scope { classes, at }, &query, texts).expect("texts in memory");
-    hits.into_iter().map(|hit| (hit.entry, hit.score.to_bits())).collect()
+    let expected =
+        |hit: Hit| Expected { place: hit.entry as usize, score: hit.score.to_bits(), context: hit.context };
+    hits.into_iter().map(expected).collect()
+}
+
+/// The same hits, each in its place among all entries.
+fn among_all(hits: &[Expected], places: &[u32]) -> Vec<Expected> {
+    hits.iter().map(|hit| Expected { place: places[hit.place] as usize, ..*hit }).collect()
 }
 
 fn texts<'a>(entries: impl IntoIterator<Item = &'a Owned>) -> Vec<&'a str> {
@@ -118,10 +133,7 @@ fn check(seed: u64) {
     for _ in 0..12 {
         let asked = asked(&mut random, &ledger);
         let expect = reference.search(&asked);
-        let by_place = |hits: Vec<(u32, u32)>| {
-            hits.into_iter().map(|(entry, score)| (entry as usize, score)).collect::<Vec<_>>()
-        };
-        let mapped: Vec<(u32, u32)> = expect.iter().map(|(place, score)| (places[*place], *score)).collect();
+        let mapped = among_all(&expect, &places);
         let at = u32::try_from(at).expect("few");
         let end = u32::MAX;
         let seed = format!("seed {seed}, {asked:?}");
@@ -133,15 +145,11 @@ fn check(seed: u64) {
         assert_eq!(hits(&again, &classes, at, &asked, &texts(&ledger)), mapped, "after a checkpoint: {seed}");
         assert_eq!(hits(&cut, &classes, end, &asked, &texts(&ledger)), mapped, "as of a position: {seed}");
         assert_eq!(
-            by_place(hits(&twin, &classes, end, &asked, &texts(visible.iter().copied()))),
+            hits(&twin, &classes, end, &asked, &texts(visible.iter().copied())),
             expect,
             "the twin: {seed}"
         );
-        assert_eq!(
-            by_place(hits(&one, &[ClassId(1)], end, &asked, &texts(&merged))),
-            expect,
-            "one class: {seed}"
-        );
+        assert_eq!(hits(&one, &[ClassId(1)], end, &asked, &texts(&merged)), expect, "one class: {seed}");
     }
 }
 
@@ -171,9 +179,9 @@ fn a_large_world_agrees_with_the_reference() {
     let reference = Reference::new(places.iter().map(|place| &entries[*place as usize]).collect());
     for question in &world.questions {
         let author = question.author.map(|author| world.person_id(author));
-        let asked = Asked { text: question.text.clone(), author, window: question.window, limit: 10 };
-        let expect: Vec<(u32, u32)> =
-            reference.search(&asked).into_iter().map(|(place, score)| (places[place], score)).collect();
+        let (text, window) = (question.text.clone(), question.window);
+        let asked = Asked { text, author, window, limit: 10, context_max: 10 };
+        let expect = among_all(&reference.search(&asked), &places);
         assert_eq!(hits(&index, &classes, u32::MAX, &asked, &texts(&entries)), expect, "{asked:?}");
     }
 }

@@ -1,5 +1,6 @@
 //! What a person expects of a search, and what damaged checkpoints do.
 
+use super::super::query::Wanted;
 use super::super::{CheckpointError, ClassId, Document, Index, Query, Scope, Window, date_words};
 use super::twins::{index, ledger};
 use crate::teamworld::random::Random;
@@ -37,7 +38,7 @@ impl World {
 }
 
 fn query(text: &str) -> Query<'_> {
-    Query { text, author: None, window: Window::default(), limit: 10 }
+    Query { text, author: None, window: Window::default(), limit: 10, context_max: 10 }
 }
 
 /// Entries far apart in time, so that none is another's neighbour.
@@ -220,6 +221,94 @@ fn neighbours_lend_a_part_of_their_score() {
         (PUBLIC, "BEN", 60, "lunch"),
     ]);
     assert_eq!(world.words("gateway"), [0, 2]);
+}
+
+#[test]
+fn entries_beside_a_hit_are_context_and_never_more_than_asked_for() {
+    let world = world(&[
+        (PUBLIC, "ANNA", 0, "which port does the gateway use"),
+        (PUBLIC, "BEN", 1, "8443, as before"),
+        (SECRET, "ANNA", 2, "hidden"),
+        (PUBLIC, "ANNA", 3, "thanks"),
+        (PUBLIC, "BEN", 4, "lunch"),
+    ]);
+    let scope = Scope { classes: &[PUBLIC], at: u32::MAX };
+    for (context_max, limit, expect) in [
+        (10, 10, &[(0, false), (1, true), (3, true)][..]),
+        (1, 10, &[(0, false), (1, true)]),
+        (0, 10, &[(0, false)]),
+        (10, 2, &[(0, false), (1, true)]),
+        (10, 1, &[(0, false)]),
+    ] {
+        let query = Query { limit, context_max, ..query("gateway") };
+        let Ok(hits) = world.index.search(&scope, &query, &world.texts[..]);
+        let found: Vec<(u32, bool)> = hits.iter().map(|hit| (hit.entry, hit.context)).collect();
+        assert_eq!(found, expect, "{context_max} of {limit}");
+    }
+    // A filter is one for context, too, and whatever has the phrase is no context.
+    let by = |author| world.find(Query { author: Some(author), ..query("gateway") });
+    assert_eq!((by("ANNA"), by("BEN")), (vec![0, 3], vec![]));
+    assert_eq!(world.words("\"gateway\""), [0]);
+}
+
+#[test]
+fn context_never_takes_the_place_of_a_match_further_down() {
+    // More matches than are looked at again, each beside an entry that matches nothing.
+    let minute = |number: i64| number * 40;
+    let entries: Vec<_> = (0..120)
+        .map(|number| match number % 2 {
+            0 => (PUBLIC, "ANNA", minute(number / 2), "the refund"),
+            _ => (PUBLIC, "BEN", minute(number / 2) + 1, "lunch"),
+        })
+        .collect();
+    let world = world(&entries);
+    let scope = Scope { classes: &[PUBLIC], at: u32::MAX };
+    let Ok(hits) = world.index.search(&scope, &Query { limit: 70, ..query("refund") }, &world.texts[..]);
+    let matches = hits.iter().filter(|hit| !hit.context).count();
+    assert_eq!((matches, hits.len()), (60, 70));
+    let Ok(fewer) = world.index.search(&scope, &Query { limit: 7, ..query("refund") }, &world.texts[..]);
+    assert_eq!(fewer, hits[..7], "fewer are the first of many");
+}
+
+#[test]
+fn a_query_that_names_an_author_prefers_what_the_author_wrote() {
+    let mut world = apart(&["the port moved with Ben Ray", "the port moved"]);
+    let date = date_words(jiff::civil::date(2026, 11, 15));
+    let (text, time) = ("the port moved", 10_000 * MINUTE);
+    for label in ["Ben Ray", "Ben"] {
+        world.index.push(&Document { class: PUBLIC, author: "B7", label, text, time, date: &date });
+        world.texts.push(text.to_owned());
+    }
+    assert_eq!(world.words("when did the port of Ben Ray move")[0], 2, "the label that it had then");
+    assert_eq!(world.words("port b7")[..2], [3, 2], "the id");
+    for (query, name, expect) in [
+        ("port ray", "Ben Ray", false),
+        ("RAY and ben", "Ben Ray", true),
+        ("coders", "CODER", true),
+        ("the will", "Will", false),
+        ("port", "", false),
+    ] {
+        assert_eq!(Wanted::of(query).names(name), expect, "{name} in {query}");
+    }
+}
+
+#[test]
+fn neighbours_are_those_of_the_same_conversation() {
+    // ANNA talks with BEN, while CLEO talks with DAN. An answer follows its question after two others.
+    let talk = [
+        ("ANNA", "which port does the gateway use"),
+        ("CLEO", "where shall we eat"),
+        ("DAN", "at the harbour"),
+        ("BEN", "8443, as before"),
+        ("ANNA", "thanks"),
+        ("BEN", "welcome"),
+        ("CLEO", "fine"),
+        ("DAN", "good"),
+        ("CLEO", "see you"),
+        ("DAN", "later"),
+    ];
+    let entries: Vec<_> = (0..).zip(talk).map(|(minute, (by, text))| (PUBLIC, by, minute, text)).collect();
+    assert_eq!(world(&entries).words("gateway"), [0, 3, 4]);
 }
 
 #[test]

@@ -11,6 +11,7 @@ use axum::Json;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use serde_json::{Value, json};
+use turnkeep_ledger::config::Person;
 use turnkeep_ledger::fact::{AuditLine, Fact};
 use turnkeep_ledger::ids::{Name, TokenId};
 use turnkeep_ledger::{Code, Fault, Principal, Viewer};
@@ -72,7 +73,18 @@ impl FromRequestParts<Arc<Shared>> for Seat {
 pub(crate) async fn show(Query(ActingQuery): Query<ActingQuery>, seat: Seat) -> Json<Value> {
     let write = !matches!(seat.who, Principal::Person { write: false, .. });
     let view = seat.viewer();
-    Json(json!({ "world_id": seat.room.name().as_str(), "view": view.as_str(), "write": write }))
+    Json(seat.room.read(|world| {
+        let person =
+            |person: &Person| json!({ "person_id": person.id.as_str(), "display_label": person.label });
+        json!({
+            "world_id": world.config.world.as_str(),
+            "view": view.as_str(),
+            "write": write,
+            "operator_label": world.config.operator_label,
+            "registry": world.config.registry.word(),
+            "persons": world.people.iter().map(person).collect::<Vec<_>>(),
+        })
+    }))
 }
 
 /// The path's segments by their names in the table of routes.
@@ -111,10 +123,26 @@ fn take(caller: Caller, room: Arc<Room>, query: &SeatQuery) -> Result<Seat, ApiE
 pub(crate) fn person_named(room: &Room, id: &str) -> Result<Name, ApiError> {
     let found = room.read(|world| world.people.resolve(id, world.config.registry));
     found.map_err(|_| {
-        let message = format!("there is no person `{id}` in {}", room.name());
+        let message = format!("there is no person `{id}` in {}{}", room.name(), people_in_words(room));
         Fault::new(Code::NotFound, "", message).into()
     })
 }
+
+/// Who there is instead; the first of many.
+fn people_in_words(room: &Room) -> String {
+    let (names, count) = room.read(|world| {
+        let names = world.people.iter().take(NAMED_MAX).map(|person| person.id.to_string());
+        (names.collect::<Vec<_>>().join(", "), world.people.iter().count())
+    });
+    match count {
+        0 => ": nobody was added yet".to_owned(),
+        ..=NAMED_MAX => format!("; there are: {names}"),
+        _ => format!("; there are: {names} and {} more", count - NAMED_MAX),
+    }
+}
+
+/// So many people are named to whoever named nobody.
+const NAMED_MAX: usize = 20;
 
 /// Leaves a line in a world's audit; the owner did something that is worth one.
 pub(crate) async fn leave_line(room: &Arc<Room>, what: &str, details: &Value) -> Result<(), ApiError> {

@@ -25,6 +25,7 @@ pub(crate) const UNNAMED_REQUEST: &str = "";
         ("world" = String, Path),
         ("cursor" = Option<String>, Query, description = "A page's `cursor_after`; none starts at the beginning"),
         ("limit" = Option<u64>, Query, minimum = 1, description = "At most so many entries; clamped to 500"),
+        ("audience" = Option<String>, Query, description = "`1` adds `visibility` to each entry: who may see it"),
         ("as" = Option<String>, Query, description = "Owner: as this person"),
         ("audit" = Option<String>, Query, description = "Owner: `1` shows every entry, as it was committed"),
     ),
@@ -44,7 +45,11 @@ fn read(seat: &Seat, query: &StreamQuery) -> Result<Value, Fault> {
     seat.room.study(|world| {
         let view = world.view(seat.viewer());
         let page = projection::read(&view, UNNAMED_REQUEST, query.cursor.as_deref(), query.limit);
-        page.map(|page| page.value).map_err(|fault| at(fault, "cursor"))
+        let mut page = page.map_err(|fault| at(fault, "cursor"))?;
+        if query.audience {
+            projection::add_audiences(&view, &mut page.value);
+        }
+        Ok(page.value)
     })
 }
 

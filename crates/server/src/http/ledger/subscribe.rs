@@ -11,7 +11,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use tokio::time::MissedTickBehavior;
 use turnkeep_ledger::projection::{self, PAGE_ENTRIES_MAX, Projection};
-use turnkeep_ledger::{Fault, cursor};
+use turnkeep_ledger::{Fault, World, cursor};
 
 use super::super::extract::Query;
 use super::super::query::SubscribeQuery;
@@ -19,6 +19,7 @@ use super::super::sse::{self, Sender};
 use super::seat::Seat;
 use super::stream::{UNNAMED_REQUEST, at};
 use crate::error::ApiError;
+use crate::ledger::{PageKey, SharedPage};
 use crate::shared::Shared;
 
 /// Follows a view. Watching changes nothing.
@@ -26,6 +27,7 @@ use crate::shared::Shared;
     params(
         ("world" = String, Path),
         ("cursor" = Option<String>, Query, description = "Resumes behind this cursor; none starts at the beginning"),
+        ("audience" = Option<String>, Query, description = "`1` adds `visibility` to each entry: who may see it"),
         ("as" = Option<String>, Query, description = "Owner: as this person"),
         ("Last-Event-ID" = Option<String>, Header, description = "As `cursor`, and wins over it"),
     ),
@@ -42,13 +44,16 @@ pub(crate) async fn subscribe(
     if let Some(cursor) = &cursor {
         seat.room.read(|world| cursor::read(&world.view(seat.viewer()), cursor, "cursor").map(drop))?;
     }
-    Ok(sse::respond(&shared, |sender| Feed { shared: Arc::clone(&shared), seat, cursor, sender }.follow()))
+    let audience = query.audience;
+    let feed = |sender| Feed { shared: Arc::clone(&shared), seat, cursor, audience, sender };
+    Ok(sse::respond(&shared, |sender| feed(sender).follow()))
 }
 
 struct Feed {
     shared: Arc<Shared>,
     seat: Seat,
     cursor: Option<String>,
+    audience: bool,
     sender: Sender,
 }
 
@@ -88,34 +93,37 @@ impl Feed {
                     return false;
                 }
             };
-            let mut event = String::new();
-            let id = page.cursor_after.as_deref().unwrap_or_default();
-            sse::push_event(&mut event, id, "projection", page.value);
             self.cursor = page.cursor_after;
-            if self.sender.send(Ok(event.into())).await.is_err() {
+            if self.sender.send(Ok(page.event)).await.is_err() {
                 return false;
             }
         }
     }
 
-    /// The next page, if it holds anything.
-    async fn page(&self) -> Result<Option<Projection>, ApiError> {
-        let (viewer, cursor) = (self.seat.viewer(), self.cursor.clone());
-        let has_more = self.seat.room.read(|world| {
-            let view = world.view(viewer.clone());
-            let seen = cursor.as_deref().map_or(Ok(0), |cursor| cursor::read(&view, cursor, "cursor"))?;
+    /// The next page, if it holds anything. Everybody with the same eyes and the same cursor gets the same one.
+    async fn page(&self) -> Result<Option<SharedPage>, ApiError> {
+        let room = &self.seat.room;
+        let key =
+            PageKey { viewer: self.seat.viewer(), cursor: self.cursor.clone(), audience: self.audience };
+        // The version is read first: a page may be newer than its version says, never older.
+        let version = room.version();
+        let has_more = room.read(|world| {
+            let view = world.view(key.viewer.clone());
+            let cursor = key.cursor.as_deref();
+            let seen = cursor.map_or(Ok(0), |cursor| cursor::read(&view, cursor, "cursor"))?;
             Ok::<_, Fault>(seen < view.count())
         });
         if !has_more? {
             return Ok(None);
         }
+        let make = || self.make_page(key.clone());
+        room.pages().get(version, key.clone(), make).await.map(Some)
+    }
+
+    async fn make_page(&self, key: PageKey) -> Result<SharedPage, ApiError> {
         let room = Arc::clone(&self.seat.room);
-        let read = move || {
-            let page = room.study(|world| {
-                projection::read(&world.view(viewer), UNNAMED_REQUEST, cursor.as_deref(), PAGE_ENTRIES_MAX)
-            });
-            page.map(Some).map_err(|fault| at(fault, "cursor").into())
-        };
+        let read =
+            move || room.study(|world| event_of(world, &key)).map_err(|fault| at(fault, "cursor").into());
         self.shared.blocking(read).await
     }
 
@@ -123,9 +131,22 @@ impl Feed {
     fn counts(&self) -> bool {
         let Some(token) = self.seat.token else { return true };
         let now = self.seat.room.now();
-        let counts = |world: &turnkeep_ledger::World| {
+        let counts = |world: &World| {
             world.token(token).is_some_and(|token| token.expires_at.is_none_or(|end| end > now))
         };
         self.seat.room.read(counts)
     }
+}
+
+/// The event of a page.
+fn event_of(world: &World, key: &PageKey) -> Result<SharedPage, Fault> {
+    let view = world.view(key.viewer.clone());
+    let page = projection::read(&view, UNNAMED_REQUEST, key.cursor.as_deref(), PAGE_ENTRIES_MAX);
+    let Projection { mut value, cursor_after } = page?;
+    if key.audience {
+        projection::add_audiences(&view, &mut value);
+    }
+    let mut event = String::new();
+    sse::push_event(&mut event, cursor_after.as_deref().unwrap_or_default(), "projection", value);
+    Ok(SharedPage { event: event.into(), cursor_after })
 }

@@ -61,17 +61,20 @@ pub struct StreamQuery {
     pub cursor: Option<String>,
     /// At most so many entries.
     pub limit: usize,
+    /// Whether each entry says who may see it.
+    pub audience: bool,
 }
 
 impl StreamQuery {
     /// The parameters.
-    pub const NAMES: &'static [&'static str] = &["cursor", "limit", "as", "audit"];
+    pub const NAMES: &'static [&'static str] = &["cursor", "limit", "audience", "as", "audit"];
 }
 
 impl FromQuery for StreamQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
         pairs.only(Self::NAMES)?;
-        Ok(Self { cursor: pairs.one("cursor", None)?.map(str::to_owned), limit: limit(&pairs)? })
+        let cursor = pairs.one("cursor", None)?.map(str::to_owned);
+        Ok(Self { cursor, limit: limit(&pairs)?, audience: audience(&pairs)? })
     }
 }
 
@@ -80,17 +83,20 @@ impl FromQuery for StreamQuery {
 pub struct SubscribeQuery {
     /// A cursor; none starts at the beginning.
     pub cursor: Option<String>,
+    /// Whether each entry says who may see it.
+    pub audience: bool,
 }
 
 impl SubscribeQuery {
     /// The parameters.
-    pub const NAMES: &'static [&'static str] = &["cursor", "as"];
+    pub const NAMES: &'static [&'static str] = &["cursor", "audience", "as"];
 }
 
 impl FromQuery for SubscribeQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
         pairs.only(Self::NAMES)?;
-        Ok(Self { cursor: pairs.one("cursor", None)?.map(str::to_owned) })
+        let cursor = pairs.one("cursor", None)?.map(str::to_owned);
+        Ok(Self { cursor, audience: audience(&pairs)? })
     }
 }
 
@@ -155,6 +161,14 @@ impl FromQuery for VerifyQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
         pairs.only(Self::NAMES)?;
         Ok(Self { leaks: pairs.flag("leaks", false)? })
+    }
+}
+
+fn audience(pairs: &Pairs) -> Result<bool, QueryError> {
+    match pairs.one("audience", None)? {
+        None | Some("0") => Ok(false),
+        Some("1") => Ok(true),
+        Some(other) => Err(kind("audience", other, "0 or 1")),
     }
 }
 

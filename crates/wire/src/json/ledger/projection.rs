@@ -17,6 +17,9 @@ shapes! {
         author_label: Option<String>,
         /// The words, to the byte.
         text: String,
+        /// Who may see it, where the request asked for it with `audience=1`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        visibility: Option<super::Visibility>,
     }
     /// A page of a stream.
     #[serde(deny_unknown_fields)]

@@ -138,6 +138,20 @@ shapes! {
         view: String,
         /// Whether it may write.
         write: bool,
+        /// What people see of the operator.
+        operator_label: String,
+        /// OPEN: whoever is named is a person; CLOSED: only those who were added.
+        registry: String,
+        /// Those who were added, by id.
+        persons: Vec<SeatPerson>,
+    }
+    /// Somebody of a world, as everybody there may know.
+    #[serde(deny_unknown_fields)]
+    SeatPerson {
+        /// Who.
+        person_id: String,
+        /// What people see.
+        display_label: String,
     }
     /// Where a fork came from.
     #[serde(deny_unknown_fields)]

@@ -110,7 +110,13 @@ fn search(world: &TeamWorld, index: &Index, division: Division) -> Measured {
 fn ask(world: &TeamWorld, index: &Index, question: &Question, classes: &[ClassId]) -> Duration {
     let author = question.author.map(|author| world.person_id(author));
     let scope = Scope { classes, at: index.len() };
-    let query = Query { text: &question.text, author: author.as_deref(), window: question.window, limit: 10 };
+    let query = Query {
+        text: &question.text,
+        author: author.as_deref(),
+        window: question.window,
+        limit: 10,
+        context_max: 10,
+    };
     let start = Instant::now();
     let Ok(hits) = index.search(&scope, &query, world);
     let took = start.elapsed();

@@ -35,7 +35,7 @@ pub(super) fn measure(team: &TeamWorld, data: &Path) -> Result<Vec<Row>> {
     let begin = Instant::now();
     let (world, _) = log::load(&store, contexts)?.context("the world is not there")?;
     let from_log = begin.elapsed();
-    let bytes = checkpoint::encode(&world, store.id()).context("no entries")?;
+    let bytes = checkpoint::encode(&world, store.id()).context("no entries")?.into();
     let begin = Instant::now();
     let kept = Checkpoint::decode(&bytes, made::WORLD, store.id()).context("no checkpoint")?;
     let resumed = checkpoint::load(&store, contexts, Some(kept))?.context("the world is not there")?;

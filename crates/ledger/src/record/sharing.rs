@@ -1,0 +1,89 @@
+//! Texts that many records repeat, each kept once.
+//!
+//! The records of a world name the same people, labels, requests and times again and again. Whoever reads a
+//! whole log would allocate each of them anew, which takes most of the time and of the memory of a start. A
+//! thread that decodes remembers the texts that it met last, and hands out the one that it has.
+//!
+//! Memory is bounded: a table of [`SLOTS`] places, and a text takes the place of another with the same hash.
+//! What is handed out is equal to what a record says, whatever is in the table.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use crate::time::{WorldTime, Zone};
+
+/// Places in the table of a thread; a power of two.
+const SLOTS: usize = 1024;
+
+/// Longer texts are rarely repeated.
+const SHARED_BYTES_MAX: usize = 128;
+
+thread_local! {
+    static TEXTS: RefCell<Vec<Option<Arc<str>>>> = const { RefCell::new(Vec::new()) };
+    static TIME: RefCell<Option<WorldTime>> = const { RefCell::new(None) };
+    static ZONE: RefCell<Option<Zone>> = const { RefCell::new(None) };
+}
+
+/// The text, shared with earlier records of this thread where they have it.
+pub(super) fn shared(text: &str) -> Arc<str> {
+    if text.len() > SHARED_BYTES_MAX {
+        return text.into();
+    }
+    TEXTS.with_borrow_mut(|texts| {
+        if texts.is_empty() {
+            texts.resize(SLOTS, None);
+        }
+        let Some(slot) = texts.get_mut(place(text)) else { return text.into() };
+        match slot {
+            Some(known) if **known == *text => Arc::clone(known),
+            _ => Arc::clone(slot.insert(text.into())),
+        }
+    })
+}
+
+/// The time of a text. Records of one beat have the same, so the last one is remembered.
+pub(super) fn shared_time(text: &str) -> Option<WorldTime> {
+    TIME.with_borrow_mut(|last| match last {
+        Some(known) if known.as_str() == text => Some(known.clone()),
+        _ => {
+            *last = Some(WorldTime::parse(text)?);
+            last.clone()
+        }
+    })
+}
+
+/// The zone of a name. A world seldom changes it, so the last one is remembered.
+pub(super) fn shared_zone(name: &str) -> Zone {
+    ZONE.with_borrow_mut(|last| match last {
+        Some(known) if known.as_str() == name => known.clone(),
+        _ => last.insert(Zone::recorded(name)).clone(),
+    })
+}
+
+/// The place of a text: FNV-1a. Texts that were made to collide cost an allocation each, as without a table.
+#[expect(clippy::cast_possible_truncation, reason = "the mask keeps the lowest bits only")]
+fn place(text: &str) -> usize {
+    const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+    const PRIME: u64 = 0x0100_0000_01b3;
+    let hash = text.bytes().fold(OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME));
+    (hash ^ hash >> 32) as usize & (SLOTS - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_texts_are_one_and_different_ones_never() {
+        let texts: Vec<String> = (0..5000).map(|number| format!("request-{number}")).collect();
+        for round in 0..2 {
+            for text in &texts {
+                let one = shared(text);
+                assert_eq!(*one, **text, "round {round}");
+                assert!(Arc::ptr_eq(&one, &shared(text)));
+            }
+        }
+        let long = "x".repeat(SHARED_BYTES_MAX + 1);
+        assert_eq!(*shared(&long), *long);
+    }
+}
