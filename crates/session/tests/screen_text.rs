@@ -84,6 +84,10 @@ fn recording(truth: &Path) -> (String, String) {
 fn play(truth: &Path) -> Vec<Verdict> {
     let (recording, lines) = recording(truth);
     let truth: Value = serde_json::from_str(&std::fs::read_to_string(truth).unwrap()).unwrap();
+    if truth["live"] == true {
+        // When the program was ready is not known there: the scorecard has these.
+        return Vec::new();
+    }
     let program = recording.split(['-', '.']).next().unwrap();
     if STREAMS.iter().any(|stream| stream.starts_with(program)) {
         return Vec::new();

@@ -35,12 +35,16 @@ pub(crate) struct Args {
     /// Prompt pattern, tested on each line
     #[arg(long, value_name = "REGEX")]
     pattern: Option<String>,
+    /// Also what the program said although nothing was submitted
+    #[arg(long)]
+    all: bool,
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     let profile = profile(args, &app.config()?.presets)?;
     let entries = entries(&args.file)?;
-    let turns = replay(profile, &entries);
+    let mut turns = replay(profile, &entries);
+    turns.retain(|turn| args.all || !turn.unprompted);
     for (at, turn) in turns.iter().enumerate() {
         if app.out.is_json() {
             app.out.line(turn_json(at + 1, turn).to_string())?;
@@ -116,6 +120,7 @@ fn turn_json(number: usize, turn: &Turn) -> Value {
         "end_t": seconds(turn.end),
         "interrupted": turn.interrupted,
         "incomplete": turn.incomplete,
+        "unprompted": turn.unprompted,
         "signal": turn.signal.to_string(),
         "text": turn.text,
         "content_b64": base64::engine::general_purpose::STANDARD.encode(&turn.content),
@@ -128,7 +133,11 @@ fn seconds(time: std::time::Duration) -> f64 {
 }
 
 fn print(number: usize, turn: &Turn, app: &mut App) -> Result<()> {
-    let flags = [(turn.interrupted, ", interrupted"), (turn.incomplete, ", incomplete")];
+    let flags = [
+        (turn.interrupted, ", interrupted"),
+        (turn.incomplete, ", incomplete"),
+        (turn.unprompted, ", unprompted"),
+    ];
     let flags: String = flags.iter().filter(|(set, _)| *set).map(|(_, word)| *word).collect();
     let head = format!(
         "turn {number}  {:.3} to {:.3} s, by {}{flags}",

@@ -21,12 +21,17 @@ pub(crate) struct Args {
     /// At most so many turns
     #[arg(short = 'n', long, value_name = "N")]
     limit: Option<u32>,
+    /// Also what the program said although nothing was submitted
+    #[arg(long)]
+    all: bool,
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     let mut broker = connect()?;
     let session = name::session(&mut broker, &args.session)?.session;
-    let turns = broker.turns(&session, args.limit).map_err(explained)?;
+    let listed =
+        if args.all { broker.all_turns(&session, args.limit) } else { broker.turns(&session, args.limit) };
+    let turns = listed.map_err(explained)?;
     if app.out.is_json() {
         return turns.iter().try_for_each(|turn| app.out.json(&to_json(turn)));
     }
@@ -48,8 +53,12 @@ pub(super) fn completed(turn: &TurnInfo) -> String {
 
 /// What is special about a turn.
 pub(super) fn flags(turn: &TurnInfo) -> Vec<&'static str> {
-    let all =
-        [(turn.interrupted, "interrupted"), (turn.truncated, "truncated"), (turn.incomplete, "incomplete")];
+    let all = [
+        (turn.interrupted, "interrupted"),
+        (turn.truncated, "truncated"),
+        (turn.incomplete, "incomplete"),
+        (turn.unprompted, "unprompted"),
+    ];
     all.into_iter().filter(|(set, _)| *set).map(|(_, word)| word).collect()
 }
 
@@ -62,5 +71,6 @@ pub(super) fn to_json(turn: &TurnInfo) -> Value {
         "interrupted": turn.interrupted,
         "truncated": turn.truncated,
         "incomplete": turn.incomplete,
+        "unprompted": turn.unprompted,
     })
 }

@@ -66,9 +66,13 @@ pub(crate) struct Args {
     /// Write a recording of the session to this new file
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Tell the program that its status reports (OSC 7501) are understood
+    /// Tell the program that its status reports (OSC 7501) are understood [default: inside tmux, GNU screen and
+    /// zellij, where programs do not show their state in the title]
     #[arg(long)]
     status_protocol: bool,
+    /// Never answer the program's query for status reports
+    #[arg(long, conflicts_with = "status_protocol")]
+    no_status_protocol: bool,
     /// Add the program's own hooks, which give a turn's exact text
     #[arg(long)]
     hooks: bool,
@@ -107,7 +111,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
         command: with_arguments(&args.command, setup.arguments),
         environment: setup.environment,
         record: args.record.clone(),
-        answers_status: args.status_protocol,
+        answers_status: answers_status(args, |variable| std::env::var_os(variable).is_some()),
         fault: fault(),
     };
     match turnkeep_pty::wrap::run(&options, Box::new(capture), injected) {
@@ -119,6 +123,15 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
         }
         Err(error) => Err(refuse(error)),
     }
+}
+
+/// Variables that a terminal multiplexer sets for what runs inside of it.
+const MULTIPLEXER_VARIABLES: [&str; 3] = ["TMUX", "STY", "ZELLIJ"];
+
+/// Whether the query for status reports is answered: claude shows no state in its title inside a multiplexer.
+fn answers_status(args: &Args, is_set: impl Fn(&str) -> bool) -> bool {
+    let is_inside = || MULTIPLEXER_VARIABLES.iter().any(|variable| is_set(variable));
+    !args.no_status_protocol && (args.status_protocol || is_inside())
 }
 
 /// Refuses what the broker would never take, or what could not be used to name the session.
@@ -292,5 +305,34 @@ fn fault() -> Option<Fault> {
         "stack" => Some(Fault::Stack),
         "observer" => Some(Fault::Observer),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    #[test]
+    fn status_reports_are_answered_on_request_and_inside_a_multiplexer() {
+        for (option, variable, expect) in [
+            (None, None, false),
+            (Some("--status-protocol"), None, true),
+            (None, Some("TMUX"), true),
+            (None, Some("STY"), true),
+            (None, Some("ZELLIJ"), true),
+            (None, Some("TERM"), false),
+            (Some("--no-status-protocol"), Some("TMUX"), false),
+        ] {
+            let words = ["wrap"].into_iter().chain(option).chain(["--", "claude"]);
+            let line = <Line as clap::Parser>::parse_from(words);
+            let found = answers_status(&line.args, |name| Some(name) == variable);
+            assert_eq!(found, expect, "{option:?} {variable:?}");
+        }
     }
 }

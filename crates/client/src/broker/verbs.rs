@@ -47,7 +47,20 @@ macro_rules! verbs {
 
             /// A session's turns, newest first.
             pub $($kind)* fn turns(&mut self, session: &str, limit: Option<u32>) -> Result<Vec<TurnInfo>, Error> {
-                let request = Request::ListTurns { session: session.to_owned(), limit };
+                let request = Request::ListTurns { session: session.to_owned(), limit, all: false };
+                match self.call(&request)$($await)*? {
+                    Reply::Turns(turns) => Ok(turns),
+                    _ => Err(Error::Unexpected),
+                }
+            }
+
+            /// A session's turns and what its program said unprompted, newest first.
+            pub $($kind)* fn all_turns(
+                &mut self,
+                session: &str,
+                limit: Option<u32>,
+            ) -> Result<Vec<TurnInfo>, Error> {
+                let request = Request::ListTurns { session: session.to_owned(), limit, all: true };
                 match self.call(&request)$($await)*? {
                     Reply::Turns(turns) => Ok(turns),
                     _ => Err(Error::Unexpected),

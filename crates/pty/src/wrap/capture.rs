@@ -12,7 +12,7 @@ use turnkeep_session::detector::{
 use turnkeep_types::Clock;
 use turnkeep_types::broker::{AgentState, CompletedTurn, StateChange};
 
-use super::hooks::{HOOK_LOOK, HOOK_PAUSE, Hooks, Messages};
+use super::hooks::{GAP, HOOK_LOOK, HOOK_PAUSE, Hooks, Messages};
 use super::mode::TtyMode;
 use super::observer::Observer;
 use super::share::Share;
@@ -153,6 +153,7 @@ impl Capture {
             timestamp: Some(self.clock.now()),
             incomplete: turn.incomplete,
             text_source: Some(self.text_source.to_owned()),
+            unprompted: turn.unprompted,
         };
         let until = at + if self.hooks.is_some() && !interrupted { HOOK_PAUSE } else { Duration::ZERO };
         self.waiting = Some(Waiting { turn: completed, look_at: at, until, state: None });
@@ -189,6 +190,9 @@ impl Waiting {
         if self.turn.content == text.as_bytes() {
             self.turn.content = exact.clone().into();
         }
+        // What the screen had lost is there again.
+        let had_gap = text.contains(GAP);
+        self.turn.incomplete &= !had_gap || exact.contains(GAP);
         self.turn.text = Some(exact);
         self.turn.text_source = Some("hook".to_owned());
         true

@@ -1,9 +1,10 @@
 //! The program's own hooks, which hand over a turn's last message as the model wrote it.
 //!
 //! A named pipe in a directory of the user's runtime directory takes what the hook is handed; a thread
-//! reads it and keeps the newest messages. A message replaces the end of the text from the screen only
-//! where both have the same letters and digits: a program may call its hook for a turn of its own that
-//! nobody sees, or hand over something else than it showed. Nothing is written to a disk.
+//! reads it and keeps the newest messages. A message replaces the end of the text from the screen where
+//! both agree in most lines, by their letters and digits: rows may have scrolled away unseen, but a program
+//! may also call its hook for a turn of its own that it does not show, or hand over something else than it
+//! showed. Nothing is written to a disk.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -23,6 +24,10 @@ pub(super) const HOOK_LOOK: Duration = Duration::from_millis(10);
 const MESSAGES_MAX: usize = 8;
 /// Letters of its first piece that a doubled message may leave out the second time.
 const DOUBLED_SHIFT_MAX: usize = 256;
+/// Letters of a line below which it proves nothing: `2.` or `ok` stand in many messages.
+const TELLING_LETTERS_MIN: usize = 3;
+/// The line that stands in a text where rows are missing.
+pub(super) const GAP: &str = "[…]";
 /// Longest message that is believed.
 const MESSAGE_BYTES_MAX: usize = 4 << 20;
 
@@ -193,14 +198,15 @@ impl Messages {
         messages.push_front(message);
     }
 
-    /// The text with its end as the program itself gave it, if a message fits.
+    /// The text with its end as the program itself gave it, if a message fits. One that says exactly the same
+    /// is preferred to one that agrees in most lines.
     pub(super) fn exact(&self, text: &str) -> Option<String> {
         let mut messages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let exact = messages.iter().find_map(|message| {
             let once = with_exact_end(text, message);
             once.or_else(|| with_exact_end(text, undoubled(message)?))
         });
-        let exact = exact?;
+        let exact = exact.or_else(|| messages.iter().find_map(|message| with_likely_end(text, message)))?;
         messages.clear();
         Some(exact)
     }
@@ -238,9 +244,62 @@ fn with_exact_end(text: &str, message: &str) -> Option<String> {
     let lines: Vec<&str> = text.lines().collect();
     let at = end_that_says(&lines, message, |_| true);
     let at = at.or_else(|| end_that_says(&lines, message, |line| !is_fence(line)))?;
-    let before = lines.get(..at).unwrap_or_default().join("\n");
+    Some(joined(lines.get(..at).unwrap_or_default(), message))
+}
+
+/// Replaces the last lines of a text by a message that agrees with most of them.
+///
+/// Worked example: the row `- Blue` scrolled away unseen.
+///
+/// ```text
+/// text             message          From the end upwards, `Mixed` and `Red` are found in the message one
+/// I look.          - **Red**        before the other, `I look.` is not: the message begins at `- Red`, and
+/// - Red            - **Blue**       two of two lines agree. The result is `I look.`, a blank line and the
+/// Mixed            Mixed            message.
+/// ```
+fn with_likely_end(text: &str, message: &str) -> Option<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let said = letters(message);
+    let mut until = said.len();
+    let (mut agreed, mut counted) = (0, 0);
+    let mut end = None;
+    for (at, line) in lines.iter().enumerate().rev() {
+        let shown = letters(line);
+        if shown.chars().count() < TELLING_LETTERS_MIN || is_fence(line) {
+            continue;
+        }
+        counted += 1;
+        if let Some(found) = said.get(..until).and_then(|before| before.rfind(&*shown)) {
+            until = found;
+            agreed += 1;
+            // What comes first in the message is also the first line of it.
+            end = Some(End { at, agreed, counted });
+        }
+    }
+    let End { mut at, agreed, counted } = end?;
+    if agreed * 2 <= counted {
+        return None;
+    }
+    // Rows that are missing in front of the first line are the head of the message.
+    while at > 0 && until > 0 && lines.get(at - 1).is_some_and(|line| line.trim().is_empty() || *line == GAP)
+    {
+        at -= 1;
+    }
+    Some(joined(lines.get(..at).unwrap_or_default(), message))
+}
+
+/// From which line on a text may be a message, and how many of the lines from there on agree with it.
+struct End {
+    at: usize,
+    agreed: usize,
+    counted: usize,
+}
+
+/// The lines, and the message behind them.
+fn joined(lines: &[&str], message: &str) -> String {
+    let before = lines.join("\n");
     let (before, message) = (before.trim_end(), message.trim_end());
-    Some(if before.is_empty() { message.to_owned() } else { format!("{before}\n\n{message}") })
+    if before.is_empty() { message.to_owned() } else { format!("{before}\n\n{message}") }
 }
 
 /// From which line on the text says what the message says, of the lines that count.
@@ -281,6 +340,25 @@ mod tests {
         check("So:\nperl\nprint(1)\nThat is all.", code, None);
         check("", "", None);
         check("x", "", None);
+    }
+
+    #[test]
+    fn a_message_wins_when_it_agrees_with_the_screen_in_most_lines() {
+        let check = |text: &str, message: &str, expect: Option<&str>| {
+            let messages = Messages::default();
+            messages.add(message.to_owned());
+            assert_eq!(messages.exact(text).as_deref(), expect, "{text:?} {message:?}");
+        };
+        let message = "- **Red**\n- **Blue**\n\nMixed: `violet`.";
+        check("- Red\n\nMixed: violet.", message, Some(message));
+        check("I look.\n\n- Red\n\nMixed: violet.", message, Some(&format!("I look.\n\n{message}")));
+        check("[…]\n\nMixed: violet.", message, Some(message));
+        check("- Red\n[…]\nMixed: violet.\nA notice", message, Some(message));
+        // Another turn's message, a message of an internal thread, and one that shares a word.
+        check("Done: all of it\nand more", message, None);
+        check("- Red\n\nMixed: violet.", "{\"title\": \"Colours\"}", None);
+        check("Red is one of them\nGreen is another\nMixed it is", message, None);
+        check("", message, None);
     }
 
     #[test]

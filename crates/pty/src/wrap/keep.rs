@@ -85,7 +85,8 @@ impl Keep {
         let body = move || {
             for (seq, turn) in turns {
                 let attempt = || {
-                    let kept = keep(&turn);
+                    // What was said unprompted is no turn; it only passes through, so that its number is answered.
+                    let kept = if turn.info.unprompted { Ok(()) } else { keep(&turn) };
                     if let Some(answers) = &answers {
                         answers.up_to(seq);
                     }
@@ -127,6 +128,7 @@ impl Keep {
             interrupted: turn.interrupted,
             truncated: turn.truncated,
             incomplete: turn.incomplete,
+            unprompted: turn.unprompted,
         };
         FoundTurn {
             info,
@@ -234,6 +236,21 @@ mod tests {
         }
         keep.end();
         assert_eq!(kept.iter().collect::<Vec<_>>(), ["s:1", "s:2", "s:3"]);
+        assert_eq!(troubles.take(), [""; 0]);
+    }
+
+    #[test]
+    fn what_was_said_unprompted_is_not_stored() {
+        let (tell, kept) = sync_channel(8);
+        let send =
+            move |turn: &FoundTurn| tell.send(turn.info.turn_id.clone()).map_err(|error| error.to_string());
+        let (mut keep, troubles) = Keep::start(Label::default(), None, send).unwrap();
+        for (seq, unprompted) in [(1, false), (2, true), (3, false)] {
+            let session = "s".to_owned();
+            keep.turn(&CompletedTurn { session, seq: Some(seq), unprompted, ..CompletedTurn::default() });
+        }
+        keep.end();
+        assert_eq!(kept.iter().collect::<Vec<_>>(), ["s:1", "s:3"]);
         assert_eq!(troubles.take(), [""; 0]);
     }
 

@@ -145,7 +145,7 @@ impl Broker {
             Request::CaptureById { turn_id } => self.capture_by_id(&turn_id),
             Request::Paste(paste) => self.inject(&paste),
             Request::GetTurn(get) => self.get_turn(&get),
-            Request::ListTurns { session, limit } => self.list_turns(&session, limit),
+            Request::ListTurns { session, limit, all } => self.list_turns(&session, limit, all),
             Request::Deliver(deliver) => self.deliver(deliver),
         }
     }
@@ -199,9 +199,11 @@ impl Broker {
         Ok(Step::Found(HeldTurn { kept: turn, raw: get.raw }))
     }
 
-    fn list_turns(&self, session: &str, limit: Option<u32>) -> Decided {
+    /// The newest turns of a session; with `all`, also what was said unprompted.
+    fn list_turns(&self, session: &str, limit: Option<u32>, all: bool) -> Decided {
         let limit = limit.map_or(usize::MAX, |limit| limit as usize);
-        let turns = self.table.ring(session)?.newest_first().take(limit);
+        let kept = self.table.ring(session)?.newest_first();
+        let turns = kept.filter(|turn| all || !turn.info.unprompted).take(limit);
         Ok(Reply::Turns(turns.map(|turn| turn.info.clone()).collect()).into())
     }
 }

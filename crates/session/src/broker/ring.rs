@@ -1,4 +1,5 @@
-//! The ring of a session's completed turns: a new one always fits, the oldest goes silently.
+//! The ring of a session's completed turns: a new one always fits, the oldest goes silently. What the program
+//! said unprompted is kept among them, but it is no turn: it is neither the latest one nor counted.
 //!
 //! What takes as long as a turn is large is done outside of the machine, so that nobody waits for it: a
 //! [`Body`] is made before, a [`HeldTurn`] is copied after.
@@ -41,6 +42,7 @@ pub(super) struct Body {
     interrupted: bool,
     truncated: bool,
     incomplete: bool,
+    unprompted: bool,
 }
 
 impl Body {
@@ -67,6 +69,7 @@ impl Body {
             interrupted: turn.interrupted,
             truncated: turn.truncated || content_cut || text_cut,
             incomplete: turn.incomplete,
+            unprompted: turn.unprompted,
         }
     }
 
@@ -92,6 +95,7 @@ impl KeptTurn {
             interrupted: body.interrupted,
             truncated: body.truncated,
             incomplete: body.incomplete,
+            unprompted: body.unprompted,
             ..info
         };
         Self { seq, info, body, label }
@@ -196,8 +200,14 @@ impl Ring {
         self.bytes
     }
 
+    /// The latest turn; what was said unprompted is none.
     pub(super) fn latest(&self) -> Option<Arc<KeptTurn>> {
-        self.turns.back().cloned()
+        self.turns.iter().rev().find(|turn| !turn.info.unprompted).cloned()
+    }
+
+    /// How many turns there are; what was said unprompted does not count.
+    pub(super) fn turn_count(&self) -> usize {
+        self.turns.iter().filter(|turn| !turn.info.unprompted).count()
     }
 
     pub(super) fn find(&self, seq: u64) -> Option<Arc<KeptTurn>> {

@@ -91,7 +91,7 @@ impl Session {
             state: self.state,
             since: Some(self.since),
             signal: self.signal.clone(),
-            turns: u32::try_from(self.ring.len()).unwrap_or(u32::MAX),
+            turns: u32::try_from(self.ring.turn_count()).unwrap_or(u32::MAX),
             last_turn_at: latest.map(|turn| turn.info.timestamp),
             connected: self.owner.is_some(),
             shared: self.shared,

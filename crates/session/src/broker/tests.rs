@@ -95,7 +95,7 @@ impl Bench {
     }
 
     fn turns(&mut self, limit: Option<u32>) -> Vec<TurnInfo> {
-        match self.ask(CLIENT, Request::ListTurns { session: "s".to_owned(), limit }) {
+        match self.ask(CLIENT, Request::ListTurns { session: "s".to_owned(), limit, all: false }) {
             Ok(Reply::Turns(turns)) => turns,
             other => panic!("{other:?}"),
         }

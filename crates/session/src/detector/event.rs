@@ -107,6 +107,8 @@ pub struct Turn {
     pub interrupted: bool,
     /// Whether part of it is missing.
     pub incomplete: bool,
+    /// Whether the program spoke although nothing was submitted: no turn in the strict sense.
+    pub unprompted: bool,
     /// Which signal told its end.
     pub signal: Signal,
     /// When its input was submitted.

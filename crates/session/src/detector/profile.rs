@@ -108,6 +108,9 @@ pub struct ProfileSpec {
     pub rows: Option<RowsSpec>,
     /// The prompt of a line program.
     pub prompt: Option<PromptSpec>,
+    /// Submitted lines that are commands of the program's own, in a screen profile: they make a turn only where
+    /// the assistant answers. Tested on what was typed, or on the row of the cursor where that is not known.
+    pub command: Option<String>,
     /// The line rule: a pattern that is tested on every complete line and on the last one at rest.
     pub line: Option<String>,
     /// For how long the output must rest before an unfinished line counts as a prompt.
@@ -196,6 +199,7 @@ pub struct Profile {
     pub(super) title: Option<TitleRule>,
     pub(super) rows: Option<RowsRule>,
     pub(super) prompt: Option<PromptRule>,
+    pub(super) command: Option<Pattern>,
     pub(super) line: Option<Pattern>,
     pub(super) settle: Duration,
     pub(super) interrupt: Option<InterruptRule>,
@@ -225,6 +229,7 @@ impl Profile {
             title: spec.title.as_ref().map(|title| compile.title(title)).transpose()?,
             rows: spec.rows.as_ref().map(|rows| compile.rows(rows)).transpose()?,
             prompt: spec.prompt.as_ref().map(|prompt| compile.prompt(prompt)).transpose()?,
+            command: compile.maybe("command", spec.command.as_deref())?,
             line: compile.maybe("line", spec.line.as_deref())?,
             settle: spec.settle_ms.map_or(settle, Duration::from_millis),
             interrupt: spec.interrupt.as_ref().map(|interrupt| compile.interrupt(interrupt)).transpose()?,
@@ -244,6 +249,7 @@ impl Profile {
             title: None,
             rows: None,
             prompt: None,
+            command: None,
             line: Some(line),
             settle: LINE_SETTLE,
             interrupt: None,

@@ -6,7 +6,7 @@
 use super::profile::{Profile, RowsRule};
 use super::typed::Typed;
 use crate::pattern::Pattern;
-use crate::screen::{Colour, Ending, Gathered, Gatherer, Row, Screen, Size};
+use crate::screen::{Colour, Ending, Gathered, Gatherer, Row, Screen, Size, Submitted};
 
 /// How many bytes wait for the screen; the next ones are painted in pieces of this size.
 const PENDING_BYTES_MAX: usize = 64 * 1024;
@@ -68,19 +68,28 @@ impl View {
         self.interrupt_row = None;
     }
 
-    /// A turn begins with what is on the screen now; this was submitted.
-    pub(super) fn begin(&mut self, typed: &Typed) {
+    /// A turn begins with what is on the screen now; this was submitted, perhaps a command of the program's own.
+    pub(super) fn begin(&mut self, typed: &Typed, is_command: bool) {
         self.paint();
         self.asked = typed.plain().map(|typed| String::from_utf8_lossy(typed).into_owned());
         if let Some(gatherer) = &mut self.gatherer {
             gatherer.begin(&self.screen);
+            gatherer.submitted(Submitted { text: self.asked.clone().unwrap_or_default(), is_command });
         }
+        self.asked.take_if(|_| is_command);
+    }
+
+    /// The row on which the cursor is.
+    pub(super) fn cursor_row(&mut self) -> String {
+        self.paint();
+        let row = self.screen.rows().into_iter().nth(self.screen.cursor().0.into());
+        row.map(|row| row.text).unwrap_or_default()
     }
 
     /// The text of the turn, which is over.
     pub(super) fn text(&mut self, ending: Ending) -> Gathered {
         self.paint();
-        let empty = Gathered { text: String::new(), incomplete: true };
+        let empty = Gathered { text: String::new(), incomplete: true, followed: true };
         let mut gathered = self.gatherer.as_ref().map_or(empty, |gatherer| gatherer.text(ending));
         if gathered.text.is_empty() && ending == Ending::Complete {
             gathered.text = self.answer_again();

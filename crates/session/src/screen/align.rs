@@ -6,8 +6,20 @@
 //! is still being written. A program may also lay out a message anew when it is complete: then rows
 //! were inserted and removed in the middle, no single shift explains the frame, and the longest common
 //! subsequence is taken instead.
+//!
+//! Worked example. A finished list gets a blank row below its items, so two rows left the top while the rows
+//! further down moved by one only:
+//!
+//! ```text
+//! rows            frame           A shift by one agrees in all rows but the first, and would put
+//! 0 morning       low water       `low water` in the place of `high water`. The first row of the
+//! 1 high water                    frame stands at 2 in the common subsequence: rows 0 and 1 have
+//! 2 low water     evening         left for good, and the frame begins at 2.
+//! 3 evening       remarks
+//! ```
 
 use super::row::Row;
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// How far above the last frame's place a frame is looked for, in frames.
@@ -19,6 +31,12 @@ const RARE_WEIGHT: i64 = 8;
 /// How much a row counts against a shift at which it is another.
 const MISS_WEIGHT: i64 = 6;
 
+/// How many letters of a row must be written for it to be known again when it is complete.
+const BEGUN_LETTERS_MIN: usize = 4;
+
+/// How many letters of a frame are looked for after the window has a new width; fewer where the rest is new.
+const REFLOW_LETTERS: [usize; 3] = [24, 16, 10];
+
 /// The tallest frame for which a new layout is looked for: the work grows with its square.
 const LAYOUT_ROWS_MAX: usize = 400;
 
@@ -27,7 +45,22 @@ const LAYOUT_ROWS_MAX: usize = 400;
 pub(super) fn align(rows: &[Row], frame: &[Row], near: usize) -> Option<usize> {
     let from = near.saturating_sub(frame.len().saturating_mul(FRAMES_BACK));
     let window = rows.get(from..).unwrap_or_default();
-    shifted(window, frame, near - from).or_else(|| laid_out_anew(window, frame)).map(|at| from + at)
+    let shift = shifted(window, frame, near - from).map(|at| top_row(window, frame, at));
+    shift.or_else(|| laid_out_anew(window, frame)).map(|at| from + at)
+}
+
+/// Where the first row of the frame stands, which a shift puts at `at`: further down where rows were inserted
+/// below it. What is found above `at` is an earlier row of the same words.
+fn top_row(rows: &[Row], frame: &[Row], at: usize) -> usize {
+    if frame.len() > LAYOUT_ROWS_MAX || rows.get(at) == frame.first() {
+        return at;
+    }
+    let below = rows.get(at..).unwrap_or_default();
+    let below = below.get(..frame.len()).unwrap_or(below);
+    match common_rows(below, frame).last() {
+        Some((old, 0)) => at + old,
+        _ => at,
+    }
 }
 
 /// The shift at which the frame agrees best with the rows. At least half of what overlaps must
@@ -46,14 +79,14 @@ fn shifted(rows: &[Row], frame: &[Row], near: usize) -> Option<usize> {
 /// Which rows of the frame stand nowhere else in it, and at most once in the rows. Code repeats its
 /// small rows, and a shift by one repetition agrees in all of them but the rare ones.
 fn rare(rows: &[Row], frame: &[Row]) -> Vec<bool> {
-    let mut seen: HashMap<&str, (u32, u32)> = HashMap::new();
+    let mut seen: HashMap<Cow<'_, str>, (u32, u32)> = HashMap::new();
     for row in rows {
         seen.entry(row.key()).or_default().0 += 1;
     }
     for row in frame {
         seen.entry(row.key()).or_default().1 += 1;
     }
-    let rare = |row: &Row| seen.get(row.key()).is_some_and(|(before, now)| *before <= 1 && *now == 1);
+    let rare = |row: &Row| seen.get(&row.key()).is_some_and(|(before, now)| *before <= 1 && *now == 1);
     frame.iter().map(|row| !row.is_blank() && rare(row)).collect()
 }
 
@@ -71,14 +104,17 @@ impl Agreement {
     fn new(rows: &[Row], frame: &[Row], rare: &[bool]) -> Self {
         let mut agreement = Self::default();
         let mut height = 2 * i64::try_from(frame.len()).unwrap_or(i64::MAX / 2);
-        let mut pairs = rows.iter().zip(frame).zip(rare).peekable();
-        while let Some(((old, new), rare)) = pairs.next() {
+        // Only the last row that was printed may have been half written.
+        let last = rows.iter().rposition(|row| !row.is_blank());
+        let mut pairs = rows.iter().zip(frame).zip(rare).enumerate().peekable();
+        while let Some((at, ((old, new), rare))) = pairs.next() {
             height -= 1;
             if new.is_blank() && old.is_blank() {
                 continue;
             }
             agreement.written += 1;
-            if old == new || is_filled(old, new) {
+            let is_same = old == new || is_filled(old, new) || new.completes_cells_of(old);
+            if is_same || (last == Some(at) && is_begun(old, new)) {
                 agreement.shared += 1;
                 agreement.rare_shared += u32::from(*rare);
                 agreement.score += height * if *rare { RARE_WEIGHT } else { 1 };
@@ -101,9 +137,61 @@ impl Agreement {
 /// Whether a row was the bare mark of a list's item and has its words now.
 fn is_filled(old: &Row, new: &Row) -> bool {
     let mark = old.key();
-    let is_numbered =
-        mark.strip_suffix('.').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
-    is_numbered && new.key().strip_prefix(mark).is_some_and(|words| words.starts_with(' '))
+    let number = mark.strip_suffix('.').unwrap_or(&mark);
+    let is_numbered = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    let has_words = |row: &str| row.strip_prefix(number).is_some_and(|words| words.starts_with(". "));
+    is_numbered && has_words(&new.key())
+}
+
+/// Whether a row was half written and has more words now: `On tides and the` and `On tides and the people`.
+fn is_begun(old: &Row, new: &Row) -> bool {
+    let begun = old.key();
+    begun.chars().filter(|c| c.is_alphanumeric()).count() >= BEGUN_LETTERS_MIN
+        && new.key().starts_with(&*begun)
+}
+
+/// Where a frame begins in rows that were broken for a window of another width.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Reflowed {
+    /// The row that holds the first letter of the frame …
+    pub(super) row: usize,
+    /// … and how many of its letters come before that one.
+    pub(super) letters_before: usize,
+}
+
+/// Finds the first letters of a frame in rows that had another width, from `near` on.
+///
+/// Worked example, a window narrowed from 30 to 16 columns:
+///
+/// ```text
+/// rows                            frame            The letters `laterhistorians…` stand in row 1,
+/// 0 There is a gap of eleven      Later            behind the 12 letters of `weeks of paper`: row 0
+/// 1 weeks of paper. Later         historians       and the head of row 1 have left the screen.
+/// 2 historians blamed a strike.   blamed a strike.
+/// ```
+pub(super) fn reflowed(rows: &[Row], frame: &[Row], near: usize) -> Option<Reflowed> {
+    let wanted: Vec<char> = letters_of(frame).collect();
+    let from = near.saturating_sub(frame.len().saturating_mul(FRAMES_BACK));
+    let known = rows.get(from..).unwrap_or_default();
+    let all: Vec<char> = letters_of(known).collect();
+    let place_of = |letters: usize| {
+        let wanted = wanted.get(..letters)?;
+        all.windows(letters).rposition(|place| place == wanted)
+    };
+    let mut before = REFLOW_LETTERS.into_iter().find_map(place_of)?;
+    for (at, row) in known.iter().enumerate() {
+        let letters = letters_of(std::slice::from_ref(row)).count();
+        if before < letters {
+            return Some(Reflowed { row: from + at, letters_before: before });
+        }
+        before -= letters;
+    }
+    None
+}
+
+/// The letters and digits of rows: what survives any breaking of lines.
+fn letters_of(rows: &[Row]) -> impl Iterator<Item = char> {
+    rows.iter().flat_map(|row| row.text.chars()).filter(|c| c.is_alphanumeric())
 }
 
 /// Where the frame begins when a third of it stands in the rows in the same order.

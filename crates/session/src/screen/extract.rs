@@ -80,6 +80,8 @@ impl<'a> Reader<'a> {
         let found = |marks: &'a [Marker]| marks.iter().find(|mark| mark.matches(row, scene));
         if self.hides(row) {
             self.apart = true;
+        } else if row.gap {
+            self.resume(row);
         } else if row.is_blank() {
             self.blank();
         } else if found(&self.rules.drop).is_some() {
@@ -112,6 +114,20 @@ impl<'a> Reader<'a> {
         let begins = self.rules.hidden.iter().find(|(first, _)| first.matches(row, scene));
         self.hidden = begins.map(|(_, last)| last);
         begins.is_some()
+    }
+
+    /// Rows are missing here. What follows goes on with the message above; right behind the prompt it is taken
+    /// for the middle of an answer, because nothing tells what it is. A tool call's output stays one.
+    fn resume(&mut self, row: &Row) {
+        let is_message = matches!(self.block, Block::Message { .. });
+        if !is_message && (self.asked || self.messages.is_empty()) {
+            let indent = self.rules.message.first().map_or(self.rules.indent, |mark| mark.indent);
+            self.leave(Block::Message { indent });
+            self.asked = false;
+        }
+        if matches!(self.block, Block::Message { .. }) {
+            self.line(Line { text: row.text.clone(), ..Line::default() });
+        }
     }
 
     fn blank(&mut self) {

@@ -11,8 +11,8 @@ use super::extract::{self, Ending};
 use super::row::{Colour, Row};
 use super::rules::{Begin, Compiled, Marker, Scene};
 use super::{RulesError, Screen, Size, TextRules};
-pub use turn::GATHERED_BYTES_MAX;
-use turn::{Side, Turn, blank_above, past, trimmed};
+pub use turn::{GATHERED_BYTES_MAX, Submitted};
+use turn::{Judge, Side, Turn, blank_above, past, trimmed};
 
 /// How near to the right edge a row reaches it.
 const RIGHT_MARGIN: usize = 3;
@@ -27,6 +27,9 @@ pub struct Gathered {
     pub text: String,
     /// Whether rows are missing.
     pub incomplete: bool,
+    /// Whether the turn was followed from its beginning. Where it was not, an empty text does not mean that
+    /// nothing was said.
+    pub followed: bool,
 }
 
 /// Gathers the text of a turn from the frames of a screen.
@@ -69,8 +72,11 @@ impl Gatherer {
         let prompt = self.last_prompt(&rows).and_then(|at| Some(rows.get(at)?.text.clone()));
         let top = if screen.alternate() { blank_above(&rows) } else { 0 };
         let epoch = screen.epoch();
-        let side = Side { rows, bytes, start: Some(start), asked, top, epoch, ..Side::default() };
+        let begun_with = rows.clone();
+        let side = Side { rows, bytes, start: Some(start), asked, top, low: start, epoch, ..Side::default() };
         self.turn = Some(Turn {
+            submitted: Submitted::default(),
+            begun_with,
             past,
             prompt,
             ended,
@@ -86,16 +92,29 @@ impl Gatherer {
         });
     }
 
+    /// Says what was submitted; call it after [`Gatherer::begin`].
+    pub fn submitted(&mut self, submitted: Submitted) {
+        if let Some(turn) = &mut self.turn {
+            turn.submitted = submitted;
+        }
+    }
+
     /// Takes a whole frame. Call it from [`Screen::feed`]; outside a turn it does nothing.
     pub fn frame(&mut self, screen: &Screen) {
         let Some(mut turn) = self.turn.take() else { return };
         let rows = self.rows(screen);
         let (region, shown) = self.region(screen, rows);
         // What has no end, where the transcript had one, covers it: a tall dialog, a view of something else.
-        let covered = screen.alternate() && turn.ended && !shown.ended && !self.rules.end.is_empty();
+        let has_end = !self.rules.end.is_empty() || !self.rules.end_last.is_empty();
+        let covered = screen.alternate() && turn.ended && !shown.ended && has_end;
         let hidden = covered || (shown.covered && turn.knows(screen, &region));
         if !hidden {
-            turn.take_frame(screen, region, |turn| self.read(turn, Ending::Complete).text.is_empty());
+            let judge = Judge {
+                is_silent: &|turn: &Turn| self.read(turn, Ending::Complete).text.is_empty(),
+                begins_block: &|row: &Row| self.begins_block(row),
+                is_prompt: &|row: &Row| self.is_prompt(row),
+            };
+            turn.take_frame(screen, region, &judge);
         }
         self.turn = Some(turn);
     }
@@ -111,26 +130,36 @@ impl Gatherer {
 
     /// What was said since [`Gatherer::begin`].
     pub fn text(&self, ending: Ending) -> Gathered {
-        let nothing = Gathered { text: String::new(), incomplete: false };
+        let nothing = Gathered { text: String::new(), incomplete: false, followed: true };
         self.turn.as_ref().map_or(nothing, |turn| self.read(turn, ending))
     }
 
     fn read(&self, turn: &Turn, ending: Ending) -> Gathered {
-        let start = self.start(turn, &turn.side.rows);
+        let side = &turn.side;
+        let start = self.start(turn, &side.rows);
         let said = |from: usize| {
-            let rows = turn.side.rows.get(from..).unwrap_or_default();
+            let rows = side.rows.get(from..).unwrap_or_default();
             extract::text(&self.rules, rows, self.eye(), ending)
         };
         let mut text = said(start);
         // Where the beginning is a guess, what is shown is better than nothing.
-        if text.is_empty() && turn.side.start.is_none() {
+        if text.is_empty() && side.start.is_none() {
             text = said(self.new_prompt(turn).unwrap_or(start));
         }
+        // The same rows again, in the same place: they were painted twice, so they were said twice.
+        if text.is_empty() && side.low < start && !turn.submitted.is_command {
+            text = said(side.low);
+        }
+        if text.is_empty() && turn.missed {
+            text = said(0);
+        }
+        let has_gap = side.gaps.iter().any(|at| *at >= start);
+        let is_unfinished = side.rows.iter().skip(start).any(|row| self.is_unfinished(row));
+        let has_prompt = side.rows.iter().skip(start).any(|row| self.is_prompt(row));
         Gathered {
-            text: if text.is_empty() && turn.missed { said(0) } else { text },
-            incomplete: turn.lost
-                || turn.side.gaps.iter().any(|at| *at >= start)
-                || turn.side.rows.iter().skip(start).any(|row| self.is_unfinished(row)),
+            text,
+            incomplete: turn.lost || has_gap || is_unfinished,
+            followed: !turn.lost && !has_gap && (has_prompt || self.rules.user.is_empty()),
         }
     }
 
@@ -171,11 +200,13 @@ impl Gatherer {
             let missing = turn.side.gaps.iter().any(|at| (start..until).contains(at));
             let incomplete = std::mem::take(&mut turn.lost) || missing;
             (turn.side.start, turn.side.asked) = (Some(until), until);
+            turn.side.low = until;
+            turn.begun_with.clear();
             turn.missed = false;
             turn.before = None;
             turn.past = past(turn.side.rows.get(..until).unwrap_or_default());
             turn.side.forget(until.min(turn.side.top).saturating_sub(FORMER_ROWS_KEPT));
-            Gathered { text, incomplete }
+            Gathered { text, incomplete, followed: true }
         });
         self.turn = Some(turn);
         handed
@@ -271,10 +302,26 @@ impl Gatherer {
     /// Where the turn begins: where the transcript ended, unless something stood there that is gone (a
     /// panel above the input area) and the prompt of the turn took its place.
     fn start(&self, turn: &Turn, rows: &[Row]) -> usize {
-        let Some(start) = turn.side.start else { return self.find_start(turn, rows) };
+        let Some(mut start) = turn.side.start else { return self.find_start(turn, rows) };
+        // Rows of the past were painted over: a page of equal rows scrolled by, and the answer took their place.
+        let places = turn.side.low..start;
+        if rows.get(places.clone()) != turn.begun_with.get(places) {
+            start = start.min(turn.side.low);
+        }
         let above = rows.get(turn.side.asked..start.min(rows.len())).unwrap_or_default();
-        let is_prompt = |row: &Row| self.rules.user.iter().any(|mark| mark.matches(row, self.eye()));
-        above.iter().position(is_prompt).map_or(start, |at| turn.side.asked + at)
+        let prompt = above.iter().position(|row| self.is_prompt(row));
+        prompt.map_or(start, |at| turn.side.asked + at)
+    }
+
+    fn is_prompt(&self, row: &Row) -> bool {
+        self.rules.user.iter().any(|mark| mark.matches(row, self.eye()))
+    }
+
+    /// Whether a row begins a prompt, a message, a tool call or a notice.
+    fn begins_block(&self, row: &Row) -> bool {
+        let rules = &self.rules;
+        let mut marks = rules.user.iter().chain(&rules.message).chain(&rules.chrome).chain(&rules.drop);
+        marks.any(|mark| mark.matches(row, self.eye()))
     }
 
     /// Where the turn begins in rows that were painted anew: below the longest tail of the past
@@ -311,8 +358,7 @@ impl Gatherer {
     }
 
     fn last_prompt(&self, rows: &[Row]) -> Option<usize> {
-        let scene = self.eye();
-        rows.iter().rposition(|row| self.rules.user.iter().any(|mark| mark.matches(row, scene)))
+        rows.iter().rposition(|row| self.is_prompt(row))
     }
 }
 
@@ -345,7 +391,7 @@ mod tests {
             let page = format!("* {}\r\n> {}\r\n", said.join("\r\n  "), turn + 1);
             screen.feed(page.as_bytes(), |screen| gatherer.frame(screen));
             gatherer.frame(&screen);
-            let handed = Gathered { text: said.join("\n"), incomplete: false };
+            let handed = Gathered { text: said.join("\n"), incomplete: false, followed: true };
             assert_eq!(gatherer.hand_over(Ending::Complete), Some(handed), "turn {turn}");
             let side = &gatherer.turn.as_ref().unwrap().side;
             assert!(side.rows.len() < FORMER_ROWS_KEPT + 200, "{} rows after turn {turn}", side.rows.len());
@@ -364,10 +410,15 @@ mod tests {
         let asked = Cell::new(0);
         for frame in 0..100 {
             let row = |at: usize| Row { text: format!("{frame} {at}"), ..Row::default() };
-            turn.take_frame(&screen, (0..4).map(row).collect(), |turn| {
-                asked.set(asked.get() + 1);
-                turn.side.rows.is_empty()
-            });
+            let judge = Judge {
+                is_silent: &|turn: &Turn| {
+                    asked.set(asked.get() + 1);
+                    turn.side.rows.is_empty()
+                },
+                begins_block: &|_: &Row| true,
+                is_prompt: &|_: &Row| false,
+            };
+            turn.take_frame(&screen, (0..4).map(row).collect(), &judge);
         }
         assert_eq!(turn.side.gaps.len(), 99);
         assert_eq!(asked.get(), 2, "once while it was silent, once when it was not");

@@ -28,7 +28,7 @@ mod tests;
 
 pub use emulator::{SCROLLED_ROWS_MAX, Screen, Size};
 pub use extract::Ending;
-pub use gather::{GATHERED_BYTES_MAX, Gathered, Gatherer};
+pub use gather::{GATHERED_BYTES_MAX, Gathered, Gatherer, Submitted};
 pub use intake::STRING_BYTES_MAX;
 pub use mirror::Mirror;
 pub use row::{Colour, Lead, Row};

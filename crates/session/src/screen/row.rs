@@ -1,8 +1,11 @@
 //! One row of the screen as a value: its text, whether the terminal wrapped it, how it begins.
 //!
 //! Trailing blanks are not part of a row. Two rows are equal when their text is, wherever it begins:
-//! colours change and bullets blink while a program animates, a list is moved to the right when its
-//! numbers grow, and such a row is still the same row.
+//! colours change, bullets and spinners blink while a program animates, a list is moved to the right when
+//! its numbers grow, and such a row is still the same row. So is the row of a table that is drawn wider
+//! because a longer word came: only the words of its cells count.
+
+use std::borrow::Cow;
 
 /// A colour of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -73,6 +76,8 @@ pub struct Row {
     pub lead: Lead,
     /// The look of the first cell of its second word.
     pub word: Lead,
+    /// It stands where rows are missing; the program has not painted it.
+    pub gap: bool,
 }
 
 impl Row {
@@ -87,15 +92,66 @@ impl Row {
         own(&self.lead) || own(&self.word)
     }
 
+    /// Whether it begins on a background of its own, as a prompt of the user does.
+    pub(super) fn is_shaded(&self) -> bool {
+        self.lead.background != Colour::Default
+    }
+
     /// The foreground of its first word, where that is not the one of the next.
     pub(super) fn quiet(&self) -> Option<Colour> {
         Some(self.lead.foreground).filter(|foreground| *foreground != self.word.foreground)
     }
 
-    /// The text by which it is known again.
-    pub(super) fn key(&self) -> &str {
-        self.text.trim_start_matches([' ', '●', '•'])
+    /// The text by which it is known again: without what blinks in front of it, and of a table only the cells.
+    ///
+    /// ```text
+    /// │ heron  │   Rust │        and │heron │Rust│    are both   │heron│Rust│
+    /// | Engine | Language |       and │Engine│Language│ are both │Engine│Language│
+    /// ├────────┼────────┤         and |:-----|---|    are both   ├
+    /// ```
+    pub(super) fn key(&self) -> Cow<'_, str> {
+        let text = self.text.trim_start_matches(is_decoration);
+        match text.chars().next() {
+            Some('│' | '|') if is_source_rule(text) => Cow::Borrowed("├"),
+            Some('│' | '|') => Cow::Owned(cells(text).collect::<Vec<_>>().join("│")),
+            Some('├') if is_drawn_rule(text) => Cow::Borrowed("├"),
+            Some('┌') if is_drawn_rule(text) => Cow::Borrowed("┌"),
+            Some('└') if is_drawn_rule(text) => Cow::Borrowed("└"),
+            _ => Cow::Borrowed(text),
+        }
     }
+
+    /// Whether this is the row of a table that was half written before: each cell begins as it did.
+    pub(super) fn completes_cells_of(&self, before: &Self) -> bool {
+        let is_row = |row: &Self| row.text.trim_start().starts_with('│');
+        if !is_row(self) || !is_row(before) {
+            return false;
+        }
+        let (old, new) = (cells(&before.text), cells(&self.text));
+        let has_words = cells(&before.text).any(|cell| !cell.is_empty());
+        let same_count = old.clone().count() == new.clone().count();
+        has_words && same_count && old.zip(new).all(|(old, new)| new.starts_with(old))
+    }
+}
+
+/// Whether a character in front of a row comes and goes while the program animates it.
+fn is_decoration(c: char) -> bool {
+    matches!(c, ' ' | '●' | '•' | '┃' | '$' | '\u{2800}'..='\u{28ff}')
+}
+
+/// The words of a table's cells, in order.
+fn cells(text: &str) -> impl Iterator<Item = &str> + Clone {
+    text.split(['│', '|']).map(str::trim)
+}
+
+/// Whether a row separates the head of a table from its rows in markdown: `|:---|---|`.
+fn is_source_rule(text: &str) -> bool {
+    text.contains('-') && text.chars().all(|c| matches!(c, '|' | ':' | '-' | ' '))
+}
+
+/// Whether a row is a rule of a drawn table.
+fn is_drawn_rule(text: &str) -> bool {
+    text.chars().all(|c| matches!(c, '─' | '┌' | '┬' | '┐' | '├' | '┼' | '┤' | '└' | '┴' | '┘'))
 }
 
 impl PartialEq for Row {

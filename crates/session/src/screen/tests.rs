@@ -1,6 +1,6 @@
 //! The screen and its gatherer on hand-made bytes: one claim a test, rows in and lines out.
 
-use super::{Begin, Ending, Gathered, Gatherer, Mark, Screen, Size, TextRules};
+use super::{Begin, Ending, Gathered, Gatherer, Mark, Screen, Size, Submitted, TextRules};
 use super::{SCROLLED_ROWS_MAX, STRING_BYTES_MAX};
 use proptest::prelude::*;
 
@@ -216,7 +216,8 @@ impl Program {
 }
 
 fn check(program: &Program, text: &str, incomplete: bool) {
-    assert_eq!(program.text(), Gathered { text: text.to_owned(), incomplete });
+    let found = program.text();
+    assert_eq!((found.text.as_str(), found.incomplete), (text, incomplete));
 }
 
 #[test]
@@ -586,7 +587,8 @@ fn a_column_beside_the_transcript_and_a_scroll_bar_are_no_text() {
         TextRules { end_last: vec![mark("^▀+")], edge: Some("^▀+".to_owned()), ..TextRules::default() };
     let beside =
         ["said      12 tokens\r\n▀▀▀▀▀▀▀   idle", "said      99 tokens\r\n更多      █\r\n▀▀▀▀▀▀▀   idle"];
-    assert_eq!(gathered(&edge, &beside), Gathered { text: "said\n更多".to_owned(), incomplete: false });
+    let found = gathered(&edge, &beside);
+    assert_eq!((found.text.as_str(), found.incomplete), ("said\n更多", false));
     let dialog = [beside[0], "said      12 tokens\r\n          0 % used\r\n Allow?   idle", beside[1]];
     let found = gathered(&edge, &dialog[..2]);
     assert_eq!(found.text, "said\n\n Allow?", "a dialog stands where the edge was");
@@ -652,7 +654,7 @@ fn a_turn_is_handed_over_at_the_prompt_of_the_next() {
     assert_eq!(gatherer.hand_over(Ending::Complete), None, "the next prompt is not there");
     screen.feed(b"> two\r\n* sec", |screen| gatherer.frame(screen));
     let handed = gatherer.hand_over(Ending::Complete);
-    assert_eq!(handed, Some(Gathered { text: "first".to_owned(), incomplete: false }));
+    assert_eq!(handed, Some(Gathered { text: "first".to_owned(), incomplete: false, followed: true }));
     screen.feed(b"ond", |screen| gatherer.frame(screen));
     assert_eq!(gatherer.text(Ending::Complete).text, "second");
 }
@@ -718,4 +720,118 @@ fn a_row_that_ends_a_page_without_boxes_leaves_the_rules_above_it_to_the_answer(
     let rules = TextRules { end_alone: vec![mark(r"^\$")], ..rules() };
     assert_eq!(gathered(&rules, &["* a\r\n==\r\n  b\r\n$ "]).text, "a\n==\nb");
     assert_eq!(gathered(&rules, &["* a\r\n$ x\r\n==\r\n  b"]).text, "a\n$ x");
+}
+
+#[test]
+fn an_answer_that_comes_in_one_piece_is_kept_and_marked_incomplete() {
+    let mut program = Program::new(&rules());
+    program.paint(&["> old", "* old answer", "=="]);
+    program.begin();
+    program.paint(&["  line 95", "  line 96", "=="]);
+    check(&program, "[…]\n\nline 95\nline 96", true);
+    program.paint(&["  line 99", "  line 100", "=="]);
+    check(&program, "[…]\n\nline 95\nline 96\n\n[…]\n\nline 99\nline 100", true);
+}
+
+#[test]
+fn a_page_of_a_long_prompt_is_no_answer() {
+    let mut program = Program::new(&rules());
+    program.paint(&["> old", "* old answer", "=="]);
+    program.begin();
+    let text = "first row\nrow 58\nrow 59".to_owned();
+    program.gatherer.submitted(Submitted { text, is_command: false });
+    program.paint(&["  row 58", "  row 59", "=="]);
+    check(&program, "", false);
+    program.paint(&["  row 59", "", "* Done.", "=="]);
+    check(&program, "Done.", false);
+}
+
+#[test]
+fn a_row_that_was_half_written_when_it_moved_is_known_again() {
+    let mut program = Program::new(&rules());
+    program.paint(&["=="]);
+    program.begin();
+    program.paint(&["> ask", "", "* On tides and", "=="]);
+    program.paint(&["* On tides and clocks", "", "  Tides were", "=="]);
+    check(&program, "On tides and clocks\n\nTides were", false);
+}
+
+#[test]
+fn a_table_that_is_drawn_wider_is_the_same_table() {
+    let mut program = Program::new(&rules());
+    program.paint(&["=="]);
+    program.begin();
+    program.paint(&["> ask", "* So:", "  │heron│e│", "  └─────┴─┘", "=="]);
+    program.paint(&["* So:", "  │heron  │every│", "  ├───────┼─────┤", "  │kestrel│     │", "=="]);
+    check(&program, "So:\n│heron  │every│\n├───────┼─────┤\n│kestrel│     │", false);
+}
+
+#[test]
+fn rows_that_left_while_others_were_inserted_below_them_are_kept() {
+    let mut program = Program::new(&rules());
+    program.screen.resize(Size { cols: 20, rows: 8 });
+    program.paint(&["=="]);
+    program.begin();
+    program.paint(&["* morning", "  high water", "  low water", "  evening", "  noon", "  remarks", "=="]);
+    program.paint(&["  low water", "", "  evening", "  noon", "  remarks", "", "  the end", "=="]);
+    check(&program, "morning\nhigh water\nlow water\n\nevening\nnoon\nremarks\n\nthe end", false);
+}
+
+#[test]
+fn the_same_rows_painted_again_were_said_again() {
+    let page = ["  of the prompt", "", "* Done.", "=="];
+    for (is_command, said) in [(false, "Done."), (true, "")] {
+        let mut program = Program::new(&rules());
+        program.paint(&page);
+        program.begin();
+        program.gatherer.submitted(Submitted { is_command, ..Submitted::default() });
+        program.paint(&["  of the prompt", "", "~ 1s", "=="]);
+        check(&program, "", false);
+        program.paint(&page);
+        check(&program, said, false);
+    }
+}
+
+#[test]
+fn another_answer_in_the_place_of_the_last_one_is_all_new() {
+    let mut program = Program::new(&rules());
+    program.paint(&["  row 58", "  row 59", "* Old.", "  Two rows.", "=="]);
+    program.begin();
+    program.paint(&["  row 58", "  row 59", "~ 1s", "=="]);
+    program.paint(&["  row 58", "  row 59", "* New.", "  Two rows.", "=="]);
+    check(&program, "New.\nTwo rows.", false);
+}
+
+#[test]
+fn rows_that_scrolled_away_while_the_window_was_narrowed_are_kept() {
+    let mut program = Program::new(&rules());
+    program.paint(&["=="]);
+    program.begin();
+    program.paint(&["* There is a gap of", "  eleven weeks. Later", "  people blamed it.", "=="]);
+    program.screen.resize(Size { cols: 12, rows: 6 });
+    program.paint(&["  Later", "  people", "  blamed it.", "  All.", "=="]);
+    check(&program, "There is a gap of\neleven weeks.\nLater\npeople\nblamed it.\nAll.", false);
+}
+
+#[test]
+fn rows_that_cannot_be_found_after_a_resize_are_said_to_be_missing() {
+    let mut program = Program::new(&rules());
+    program.paint(&["=="]);
+    program.begin();
+    program.paint(&["* one and two", "  three", "=="]);
+    program.screen.resize(Size { cols: 12, rows: 6 });
+    program.paint(&["  nine", "  ten and more", "=="]);
+    assert!(program.text().incomplete);
+}
+
+#[test]
+fn an_empty_text_is_told_from_one_that_could_not_be_followed() {
+    let mut program = Program::new(&rules());
+    program.paint(&["> old", "* old answer", "=="]);
+    program.begin();
+    program.paint(&["> old", "* old answer", "> ask", "!error", "=="]);
+    assert_eq!((program.text().text.as_str(), program.text().followed), ("", true));
+    program.begin();
+    program.paint(&["> old", "* old answer", "> ask", "!error", "=="]);
+    assert_eq!((program.text().text.as_str(), program.text().followed), ("", false));
 }

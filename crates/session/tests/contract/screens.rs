@@ -356,3 +356,81 @@ fn a_panel_above_the_input_area_that_goes_at_the_submit_hides_nothing() {
     let texts: Vec<_> = play.turns("gemini").into_iter().map(|turn| turn.text).collect();
     assert_eq!(texts, ["4"]);
 }
+
+/// The screen after the answer and another message.
+fn announced() -> String {
+    screen(&["❯ hi", "", HELLO, "", "\x1b[37m●\x1b[m The build is done."], RESTS)
+}
+
+fn answered() -> Play {
+    working().print(&answer()).print(IDLE).rest()
+}
+
+#[test]
+fn what_is_said_without_a_submit_is_kept_and_marked() {
+    let turns = answered().print(BUSY).rest().print(&announced()).print(IDLE).rest().turns("claude");
+    let said: Vec<(&str, bool)> = turns.iter().map(|turn| (turn.text.as_str(), turn.unprompted)).collect();
+    assert_eq!(said, [("Hello.", false), ("The build is done.", true)]);
+}
+
+#[test]
+fn an_enter_while_the_program_speaks_unprompted_submits_the_next_turn() {
+    let speaking = answered().print(BUSY).rest().keys("and?\r").wait(20);
+    let next = screen(&["❯ and?", "", "\x1b[37m●\x1b[m Nothing."], RESTS);
+    let play = speaking.print(&announced()).print(IDLE).rest().print(BUSY).rest();
+    let turns = play.print(&next).print(IDLE).rest().turns("claude");
+    let said: Vec<(&str, bool)> = turns.iter().map(|turn| (turn.text.as_str(), turn.unprompted)).collect();
+    assert_eq!(said, [("Hello.", false), ("The build is done.", true), ("Nothing.", false)]);
+}
+
+#[test]
+fn a_command_makes_a_turn_only_where_the_assistant_answers() {
+    let compacted = screen(&["❯ /compact", "  ⎿  Compacted"], RESTS);
+    for (line, page, turns) in
+        [("/compact\r", &compacted, 0), ("!ls\r", &compacted, 0), ("/review\r", &answer(), 1)]
+    {
+        let play = claude().keys(line).wait(20).print(BUSY).rest().print(page).print(IDLE).rest().rest();
+        assert_eq!(play.turns("claude").len(), turns, "{line}");
+    }
+}
+
+#[test]
+fn a_turn_whose_text_could_not_be_followed_is_kept_and_incomplete() {
+    // The page looks as before: the end of a long prompt, and the same answer again.
+    let page = screen(&["  the end of a long prompt", "", HELLO], RESTS);
+    let play = claude().print(&page).rest().keys("again\r").wait(20).print(BUSY).rest();
+    let turns = play.print(&page).print(IDLE).rest().rest().turns("claude");
+    assert_eq!(turns.len(), 1);
+    assert!(turns[0].incomplete, "{:?}", turns[0]);
+}
+
+#[test]
+fn a_title_that_never_shows_busy_decides_nothing() {
+    let works = claude().keys("hi\r").wait(20).print(&screen(&["❯ hi"], WORKS)).rest();
+    let turns = works.print(&answer()).rest().turns("claude");
+    assert_eq!(turns.len(), 1);
+    assert_eq!((turns[0].signal, turns[0].text.as_str()), (Signal::Rows, "Hello."));
+}
+
+#[test]
+fn a_title_that_is_stuck_at_busy_does_not_silence_the_rows() {
+    let stuck = working().print(&answer()).rest().rest();
+    let turns = stuck.clone().turns("claude");
+    assert_eq!(turns.len(), 1);
+    assert_eq!((turns[0].signal, turns[0].text.as_str()), (Signal::Rows, "Hello."));
+    // As long as something is painted, the program works.
+    let paints = working().print(&answer()).rest().print("\x1b[1;1H").rest().print("\x1b[1;1H").rest();
+    assert_eq!(paints.turns("claude"), []);
+}
+
+#[test]
+fn a_report_about_a_task_in_the_background_is_no_status_of_the_program() {
+    let status = |state: &str| format!("\x1b]7501;state={state}\x1b\\");
+    let idle = Play::new().print(&screen(&[], RESTS)).print(&status("idle:app=claude-code")).rest();
+    let works = idle.keys("hi\r").wait(20).print(&status("working:app=claude-code")).rest();
+    let task = works.print(&status("done:id=a5343")).rest().print(&status("clear:id=a5343")).rest();
+    assert_eq!(task.turns("claude"), []);
+    let turns = task.print(&answer()).print(&status("done:app=claude-code")).rest().turns("claude");
+    assert_eq!(turns.len(), 1);
+    assert_eq!((turns[0].signal, turns[0].text.as_str()), (Signal::Status, "Hello."));
+}

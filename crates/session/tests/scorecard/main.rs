@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod score;
+mod stuck;
 mod truth;
 
 use score::{Score, score};
@@ -14,15 +15,26 @@ use truth::Truth;
 use turnkeep_session::detector::{Entry, Profile, Recorded, parse_recording, presets, replay};
 
 /// How many recordings there are, so that none is lost unseen.
-const RECORDINGS: usize = 81;
+const RECORDINGS: usize = 90;
 
 /// What cannot be right from the bytes alone: the recording and the fault, as `docs/turn-detection.md`
 /// tells them.
-const KNOWN: [(&str, &str); 2] = [
+const KNOWN: [(&str, &str); 5] = [
     ("aider-plain-stall", "stall: missed"),
     (
         "aider-plain-stall",
         "no turn ends at 15.771 (start 13.960, by line)  \"Let me think about that for a while.\"",
+    ),
+    // In five rows a queued prompt hides the answer that is still written, and no row tells where it ends.
+    (
+        "opencode-small-live",
+        "slowb with queued queued: letters differ at 489: want \"Point13thevalueis169anditsnameisspot13Point14theva\" got \"Point13theAndthisanswersthemessagethatyouqueued\"",
+    ),
+    ("opencode-small-live", "queued (queued): missed"),
+    // opencode gives an emoji of three joined ones more cells than the emulator, and a letter stays there.
+    (
+        "opencode-small-live",
+        "uni: letters differ at 70: want \"지입니다rocketfamilyflagcheckРусскийтекстελληνικάעברית\" got \"지입니다rocket어familyflagcheckРусскийтекстελληνικάעברי\"",
     ),
 ];
 
@@ -76,7 +88,9 @@ fn every_recorded_turn_is_found_at_its_time_with_its_text() {
         if score.faults != known {
             writeln!(wrong, "{name}: {:#?}", score.faults).unwrap();
         }
-        delays.extend(score.delays);
+        if !truth(name).live {
+            delays.extend(score.delays);
+        }
     }
     assert_eq!(names.len(), RECORDINGS);
     delays.sort_by(f64::total_cmp);

@@ -46,7 +46,10 @@ pub(crate) fn score(truth: &Truth, turns: &[Turn]) -> Score {
     for expected in &truth.turns {
         let begin =
             if expected.model_requests.is_empty() { expected.ready_t } else { expected.model_done_t } - EARLY;
-        let within = |turn: &&Turn| (begin..expected.next_t).contains(&turn.end.as_secs_f64());
+        let until = expected.next_t.unwrap_or(f64::INFINITY);
+        let within = |turn: &&Turn| {
+            turn.unprompted == expected.unprompted && (begin..until).contains(&turn.end.as_secs_f64())
+        };
         match rest.iter().position(within) {
             Some(at) => score.found(expected, rest.remove(at)),
             None => score.missed(expected),
@@ -93,9 +96,10 @@ impl Score {
             self.invented += 1;
         }
         self.faults.push(format!(
-            "no turn ends at {end:.3} (start {:.3}, by {}) {what} {:?}",
+            "no turn ends at {end:.3} (start {:.3}, by {}{}) {what} {:?}",
             turn.start.as_secs_f64(),
             turn.signal,
+            if turn.unprompted { ", unprompted" } else { "" },
             turn.text.chars().take(60).collect::<String>()
         ));
         assert!(truth.unfinished.is_empty() || end > 0.0);
@@ -106,6 +110,14 @@ fn check_text(expected: &TrueTurn, turn: &Turn) -> Result<(), String> {
     let Some(source) = &expected.expected else { return Ok(()) };
     if expected.unreadable.as_ref().is_some_and(|value| value != &serde_json::Value::Bool(false)) {
         return Ok(());
+    }
+    if expected.unpainted {
+        return check_fragments(source, turn);
+    }
+    if expected.wraps && expected.interrupted {
+        let (want, got) = (letters(source), letters(&turn.text));
+        let head: String = want.chars().take(got.chars().count()).collect();
+        return same("letters", &head, &got);
     }
     if expected.wraps {
         return same("letters", &letters(source), &letters(&turn.text));
@@ -133,6 +145,20 @@ fn check_text(expected: &TrueTurn, turn: &Turn) -> Result<(), String> {
         );
     }
     same("lines", &want.join("\n"), &got.join("\n"))
+}
+
+/// Whether a text of which rows are missing says so, and holds nothing but pieces of the source, in order.
+fn check_fragments(source: &str, turn: &Turn) -> Result<(), String> {
+    if !turn.incomplete {
+        return Err("rows are missing and the turn is not incomplete".to_owned());
+    }
+    let source = letters(source);
+    let mut rest = source.as_str();
+    for line in turn.text.lines().map(letters) {
+        let Some(at) = rest.find(&line) else { return Err(format!("{line:?} was not said there")) };
+        rest = &rest[at + line.len()..];
+    }
+    if letters(&turn.text).is_empty() { Err("no row was read".to_owned()) } else { Ok(()) }
 }
 
 fn same(what: &str, want: &str, got: &str) -> Result<(), String> {

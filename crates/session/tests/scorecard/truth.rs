@@ -5,6 +5,9 @@ use serde::Deserialize;
 /// What is known about a recording.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Truth {
+    /// A conversation in a terminal of a person's own: when the program was ready is not known.
+    #[serde(default)]
+    pub(crate) live: bool,
     pub(crate) turns: Vec<TrueTurn>,
     #[serde(default)]
     pub(crate) no_turn: Vec<NoTurn>,
@@ -18,7 +21,8 @@ pub(crate) struct TrueTurn {
     pub(crate) turn: String,
     pub(crate) model_done_t: f64,
     pub(crate) ready_t: f64,
-    pub(crate) next_t: f64,
+    /// When the next input was submitted; none for the last turn of a live conversation.
+    pub(crate) next_t: Option<f64>,
     pub(crate) interrupted: bool,
     pub(crate) expected: Option<String>,
     /// The model server's requests: none for a program that is no agent.
@@ -30,6 +34,12 @@ pub(crate) struct TrueTurn {
     pub(crate) stays: Option<serde_json::Value>,
     #[serde(default)]
     pub(crate) unreadable: Option<serde_json::Value>,
+    /// Rows of the text were never painted: what there is must be marked incomplete.
+    #[serde(default)]
+    pub(crate) unpainted: bool,
+    /// The program spoke although nothing was submitted.
+    #[serde(default)]
+    pub(crate) unprompted: bool,
 }
 
 /// Input that makes no turn.

@@ -112,6 +112,7 @@ pub struct SessionInfo {
 }
 
 /// A turn's metadata. Never changes.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, each a field of the message")]
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TurnInfo {
     /// Its id.
@@ -126,6 +127,8 @@ pub struct TurnInfo {
     pub truncated: bool,
     /// Whether something of it was missed.
     pub incomplete: bool,
+    /// Whether the program said it although nothing was submitted.
+    pub unprompted: bool,
 }
 
 /// A turn with its content.

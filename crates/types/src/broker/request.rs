@@ -71,6 +71,8 @@ pub enum Request {
         session: String,
         /// At most so many; all when none.
         limit: Option<u32>,
+        /// Also what the program said although nothing was submitted.
+        all: bool,
     },
     /// Hands the relay buffer to a sink.
     Deliver(Deliver),
@@ -107,7 +109,7 @@ pub struct Register {
 }
 
 /// A completed turn, as its wrapper found it.
-#[expect(clippy::struct_excessive_bools, reason = "four independent facts, each a field of the message")]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, each a field of the message")]
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CompletedTurn {
     /// The session.
@@ -132,6 +134,8 @@ pub struct CompletedTurn {
     pub incomplete: bool,
     /// Where the text comes from: `stream`, `screen` or `hook`.
     pub text_source: Option<String>,
+    /// Whether the program said it although nothing was submitted: it is kept, but it is no turn.
+    pub unprompted: bool,
 }
 
 /// What an agent does.

@@ -94,6 +94,7 @@ fn turn_completed(fields: &Fields<'_>) -> Result<CompletedTurn, BadField> {
         timestamp: fields.time("timestamp")?,
         incomplete: fields.flag("incomplete")?,
         text_source: fields.text("text_source")?,
+        unprompted: fields.flag("unprompted")?,
     })
 }
 
@@ -140,7 +141,8 @@ fn get_turn(fields: &Fields<'_>) -> Result<GetTurn, BadField> {
 }
 
 fn list_turns(fields: &Fields<'_>) -> Result<Request, BadField> {
-    Ok(Request::ListTurns { session: session(fields)?, limit: fields.small("limit")? })
+    let (limit, all) = (fields.small("limit")?, fields.flag("all")?);
+    Ok(Request::ListTurns { session: session(fields)?, limit, all })
 }
 
 /// A sink that does not exist is refused before a field that it would need, hence no `need` but for its name.
@@ -183,8 +185,8 @@ pub fn encode_request(id: u32, request: &Request) -> Result<Bytes, FrameTooLong>
         Request::GetTurn(get) => {
             map.text("turn_id", &get.turn_id).flag_if("raw", get.raw);
         }
-        Request::ListTurns { session, limit } => {
-            map.text("session", session).number_if("limit", limit.map(u64::from));
+        Request::ListTurns { session, limit, all } => {
+            map.text("session", session).number_if("limit", limit.map(u64::from)).flag_if("all", *all);
         }
         Request::Deliver(deliver) => put_deliver(deliver, &mut map),
     }
@@ -240,7 +242,8 @@ fn put_turn(turn: &CompletedTurn, map: &mut MapWriter<'_>) {
         .number_if("seq", turn.seq)
         .number_if("timestamp", turn.timestamp.map(|time| time.0))
         .flag_if("incomplete", turn.incomplete)
-        .text_if("text_source", turn.text_source.as_deref());
+        .text_if("text_source", turn.text_source.as_deref())
+        .flag_if("unprompted", turn.unprompted);
 }
 
 fn put_state(change: &StateChange, map: &mut MapWriter<'_>) {

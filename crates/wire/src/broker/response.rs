@@ -96,7 +96,8 @@ fn put_info(info: &TurnInfo, map: &mut MapWriter<'_>) {
         .number("byte_length", info.byte_length.into())
         .flag("interrupted", info.interrupted)
         .flag("truncated", info.truncated)
-        .flag("incomplete", info.incomplete);
+        .flag("incomplete", info.incomplete)
+        .flag_if("unprompted", info.unprompted);
 }
 
 fn put_turn(turn: &FoundTurn, map: &mut MapWriter<'_>) {
@@ -216,6 +217,7 @@ fn info(fields: &Fields<'_>) -> Result<TurnInfo, BadField> {
         interrupted: fields.flag("interrupted")?,
         truncated: fields.flag("truncated")?,
         incomplete: fields.flag("incomplete")?,
+        unprompted: fields.flag("unprompted")?,
     })
 }
 

@@ -53,6 +53,7 @@ pub fn sample_requests() -> Vec<(&'static str, Request)> {
         timestamp: Some(Timestamp(1_700_000_000_000)),
         incomplete: true,
         text_source: some("hook"),
+        unprompted: true,
     };
     let state = AgentState::Blocked;
     let change = StateChange { session: session(), state, since: Timestamp(300), signal: some("title") };
@@ -78,7 +79,7 @@ pub fn sample_requests() -> Vec<(&'static str, Request)> {
         ("capture_by_id", Request::CaptureById { turn_id: turn_id() }),
         ("paste", Request::Paste(Paste { session: session(), raw: true, bracketed: true })),
         ("get_turn", Request::GetTurn(GetTurn { turn_id: turn_id(), raw: true })),
-        ("list_turns", Request::ListTurns { session: session(), limit: Some(300) }),
+        ("list_turns", Request::ListTurns { session: session(), limit: Some(300), all: true }),
         ("deliver", Request::Deliver(deliver)),
     ]
 }
@@ -103,6 +104,7 @@ pub fn sample_messages() -> Vec<(&'static str, ServerMessage)> {
         interrupted: true,
         truncated: true,
         incomplete: true,
+        unprompted: true,
     };
     let session = SessionInfo {
         session: "s".to_owned(),

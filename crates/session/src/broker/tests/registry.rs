@@ -40,6 +40,7 @@ fn metadata_is_assigned_once_and_never_changes() {
         interrupted: true,
         truncated: false,
         incomplete: true,
+        unprompted: false,
     };
     bench.now = Timestamp(2_000);
     bench.say("later");
@@ -85,7 +86,7 @@ fn turns_are_listed_newest_first_up_to_the_limit_and_without_content() {
     ] {
         assert_eq!(bench.ids(limit), expect, "{limit:?}");
     }
-    let unknown = Request::ListTurns { session: "no".to_owned(), limit: None };
+    let unknown = Request::ListTurns { session: "no".to_owned(), limit: None, all: false };
     assert_eq!(bench.ask(CLIENT, unknown), Err(Reason::SessionNotFound));
 }
 
@@ -186,4 +187,29 @@ fn raw_bytes_are_given_where_they_were_kept() {
     let Ok(Reply::Turn(found)) = get("s:1") else { panic!("no turn") };
     assert_eq!((found.raw, found.text, found.content), (raw, None, "a".into()));
     assert_eq!(get("s:2"), Err(Reason::NoRaw));
+}
+
+#[test]
+fn what_was_said_unprompted_is_kept_and_listed_on_request_but_is_no_turn() {
+    let mut bench = Bench::with_session(Settings::default());
+    let turn_id = bench.say("an answer");
+    let said = bench.complete(CompletedTurn { unprompted: true, ..turn("The build has ended.") }).unwrap();
+    assert_eq!(bench.ids(None), [turn_id.as_str()]);
+    let all = Request::ListTurns { session: "s".to_owned(), limit: None, all: true };
+    let Ok(Reply::Turns(listed)) = bench.ask(CLIENT, all) else { panic!("no list") };
+    let listed: Vec<(&str, bool)> =
+        listed.iter().map(|turn| (turn.turn_id.as_str(), turn.unprompted)).collect();
+    assert_eq!(listed, [(said.as_str(), true), (turn_id.as_str(), false)]);
+    assert_eq!(bench.get(&said).unwrap().content, "The build has ended.");
+    let Ok(Reply::Captured { turn_id: captured, .. }) = bench.capture("s") else { panic!("not captured") };
+    assert_eq!(captured, turn_id);
+    assert_eq!(bench.sessions(false).first().unwrap().turns, 1);
+}
+
+#[test]
+fn a_session_that_only_spoke_unprompted_has_no_turn() {
+    let mut bench = Bench::with_session(Settings::default());
+    bench.complete(CompletedTurn { unprompted: true, ..turn("Hello.") }).unwrap();
+    assert_eq!(bench.capture("s"), Err(Reason::NoTurn));
+    assert!(!bench.sessions(false).first().unwrap().has_turn);
 }

@@ -100,7 +100,7 @@ impl Detector {
     /// last words of the turn before yet: it is given the time in which a boundary waits for them.
     pub(super) fn begin_hand_over(&mut self) {
         if self.is_stream() {
-            self.complete(self.trusted(), self.line.start);
+            self.complete(self.loudest(), self.line.start);
         } else if let Some(open) = self.phase.open_mut() {
             open.handed_over.get_or_insert(self.now);
             self.look_soon();
@@ -116,7 +116,7 @@ impl Detector {
     /// Tells the turn that is handed over, and goes on with the next.
     pub(super) fn hand_over(&mut self) {
         if self.phase.open_mut().is_some_and(|open| open.handed_over.is_some()) {
-            self.complete(self.trusted(), self.line.start);
+            self.complete(self.loudest(), self.line.start);
             self.phase.busy();
         }
     }
@@ -124,7 +124,7 @@ impl Detector {
     /// Splits the turn where a complete line is a prompt with a line that was typed ahead; says whether it
     /// was one.
     pub(super) fn took_queued(&mut self) -> bool {
-        if !self.is_stream() || self.signals.alternate || self.signals.trusted().is_some() {
+        if !self.is_stream() || self.signals.alternate || self.signals.authority(false).is_some() {
             return false;
         }
         if self.uses_paste() && self.line.prompt_from().is_none() {

@@ -101,7 +101,10 @@ impl Detector {
     /// stands behind it.
     fn see_typed_prompt(&mut self) {
         let Some(rule) = self.profile.prompt.as_ref().filter(|_| !self.phase.is_idle()) else { return };
-        let Some(signal @ (Signal::Tty | Signal::Paste)) = self.at_prompt(rule) else { return };
+        let Some(signal) = self.at_prompt(rule).filter(|found| found.is_sure()).map(|found| found.signal)
+        else {
+            return;
+        };
         let Some(view) = self.view.as_mut() else { return };
         if behind_prompt(&view.left_of_cursor(), &rule.cursor).is_some() {
             self.prompt_seen(signal, self.line.start);
@@ -128,6 +131,20 @@ impl Detector {
             (None, None) => return false,
         };
         command.matches(&line) && !rule.asks.as_ref().is_some_and(|asks| asks.matches(&line))
+    }
+
+    /// Whether what is submitted to a screen program is a command of its own, such as `/compact` or `!ls`. A line
+    /// that was recalled from the history is not known from its keys: then the row of the cursor tells.
+    pub(super) fn is_program_command(&mut self, typed: &Typed) -> bool {
+        let Some(command) = &self.profile.command else { return false };
+        let plain = typed.plain().filter(|plain| !plain.is_empty());
+        match (plain, &mut self.view) {
+            (Some(plain), _) => {
+                command.matches(String::from_utf8_lossy(plain).lines().next().unwrap_or_default())
+            }
+            (None, Some(view)) => command.matches(&view.cursor_row()),
+            (None, None) => false,
+        }
     }
 
     /// Whether Enter answers a question of a program that reads its input as the prompt does.

@@ -4,7 +4,7 @@ use super::super::event::{Signal, State};
 use super::super::profile::PromptRule;
 use super::super::render::left_of_cursor;
 use super::super::sequence::strip;
-use super::super::signals::Light;
+use super::super::signals::{Light, Word};
 use super::super::view::Signs;
 use super::{Detector, Since};
 use std::time::Duration;
@@ -27,6 +27,9 @@ pub(super) const QUIET_WAIT_MAX: Duration = Duration::from_millis(250);
 /// How long the output must rest where nothing but its text tells a prompt from an answer.
 const UNCONFIRMED_SETTLE: Duration = Duration::from_millis(250);
 
+/// How long a program is silent before a signal that says busy counts as stuck, where a weaker one says ready.
+const STUCK_AFTER: Duration = Duration::from_millis(1500);
+
 /// What the program does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Level {
@@ -37,6 +40,20 @@ enum Level {
     Ready(Signal),
     /// It wants the rest of an input.
     Continuing,
+}
+
+/// What confirms a prompt of a line program, and for how long the output must rest then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Confirmed {
+    pub(super) signal: Signal,
+    settle: Duration,
+}
+
+impl Confirmed {
+    /// Whether a mode of the terminal confirms it, without doubt.
+    pub(super) fn is_sure(self) -> bool {
+        self.settle.is_zero()
+    }
 }
 
 impl Detector {
@@ -58,13 +75,21 @@ impl Detector {
 
     fn busy(&mut self, state: State) {
         self.ready = None;
-        self.phase.busy();
         if state == State::Working {
-            self.phase.works_on(self.now);
+            self.works();
         }
+        self.phase.busy();
         if self.state != State::Starting {
             self.enter_state(state);
         }
+    }
+
+    /// The program works, on what was submitted or by itself.
+    pub(super) fn works(&mut self) {
+        if self.phase.is_idle() && self.shows_working() {
+            self.open_unprompted();
+        }
+        self.phase.works_on(self.now);
     }
 
     fn continuing(&mut self) {
@@ -173,18 +198,87 @@ impl Detector {
         }
     }
 
+    /// The voice with authority decides. Without one the weaker signals do, and where the profile has none
+    /// of those, the voice that is there.
     fn level(&mut self) -> Level {
         if self.is_stream() && self.signals.alternate {
             return Level::Unknown;
         }
-        match self.signals.trusted() {
-            Some(Light::Working) => Level::Working,
-            Some(Light::Blocked) => Level::Blocked,
-            Some(Light::Ready) => self.ready_level(),
-            None if self.profile.rows.is_some() => self.rows_level(),
-            None if self.profile.prompt.is_some() => self.prompt_level(),
-            None => self.line_level(),
+        if let Some(word) = self.signals.authority(self.phase.is_open()) {
+            if !self.is_stuck(word) {
+                return self.word_level(word);
+            }
+            self.signals.distrust(word.signal);
+            return self.level();
         }
+        if self.profile.rows.is_some() {
+            self.rows_level()
+        } else if self.profile.prompt.is_some() {
+            self.prompt_level()
+        } else if self.profile.line.is_some() {
+            self.line_level()
+        } else {
+            let word = self.signals.others(self.phase.is_open()).next();
+            word.map_or(Level::Unknown, |word| self.word_level(word))
+        }
+    }
+
+    fn word_level(&mut self, word: Word) -> Level {
+        match word.light {
+            Light::Working => Level::Working,
+            Light::Blocked => Level::Blocked,
+            Light::Ready => self.ready_level(word.signal),
+        }
+    }
+
+    /// Whether a voice that says busy is stuck: a weaker signal went from busy to ready in the turn, and since
+    /// then the program has been silent for [`STUCK_AFTER`]. A program that works repaints its spinner or its
+    /// timer all the time.
+    ///
+    /// Worked example: `working` is the last status that arrives. The row `esc to interrupt` goes, the prompt
+    /// stands there, nothing is painted for 1.5 s: the status is stuck, and the rows end the turn.
+    fn is_stuck(&mut self, word: Word) -> bool {
+        if word.light == Light::Ready {
+            return false;
+        }
+        let rest = self.output_at.max(word.at) + STUCK_AFTER;
+        let is_due = self.now >= rest;
+        if !is_due {
+            self.look_at = Some(self.look_at.map_or(rest, |look| look.min(rest)));
+        }
+        let is_open = self.phase.is_open();
+        if self.profile.rows.is_none() {
+            let says_ready = |other: Word| other.light == Light::Ready;
+            let is_contradicted = self.signals.below(word.signal, is_open).any(says_ready);
+            // Before the first prompt no voice has proved anything: the stronger one counts too.
+            let is_starting = self.phase.is_starting() && self.signals.others(false).any(says_ready);
+            return is_due && (is_contradicted || is_starting);
+        }
+        // Reading the rows costs something: they are read until they were busy once, and when it is due.
+        let was_busy = self.phase.open_mut().is_none_or(|open| open.rows_busy);
+        if was_busy && !is_due {
+            return false;
+        }
+        let signs = self.signs();
+        if let Some(open) = self.phase.open_mut() {
+            open.rows_busy |= signs.busy;
+        }
+        is_due && was_busy && matches!(self.rows_level(), Level::Ready(_))
+    }
+
+    /// Whether what this voice says counts: it has authority, or there is nothing better.
+    pub(super) fn heeds(&self, signal: Signal) -> bool {
+        let is_open = self.phase.is_open();
+        let authority = self.signals.authority(is_open);
+        let first = || self.signals.others(is_open).next().filter(|_| !self.has_weaker_signal());
+        authority.or_else(first).is_some_and(|word| word.signal == signal)
+    }
+
+    /// The signal of the voice that counts now.
+    pub(super) fn loudest(&self) -> Signal {
+        let is_open = self.phase.is_open();
+        let word = self.signals.authority(is_open).or_else(|| self.signals.others(is_open).next());
+        word.map_or(Signal::Rows, |word| word.signal)
     }
 
     pub(super) fn signs(&mut self) -> Signs {
@@ -192,8 +286,7 @@ impl Detector {
     }
 
     /// A signal says ready: is it so on the screen?
-    fn ready_level(&mut self) -> Level {
-        let signal = self.trusted();
+    fn ready_level(&mut self, signal: Signal) -> Level {
         let signs = self.signs();
         // What stands in the place of the prompt asks for something, whatever it says.
         let replaced = !signs.ready && self.phase.open_mut().is_some_and(|open| open.is_replaced());
@@ -202,7 +295,7 @@ impl Detector {
             return Level::Blocked;
         }
         if self.state == State::Starting && self.profile.rows.is_some() && !signs.ready {
-            return Level::Unknown;
+            return self.unread_rows_level(signs);
         }
         let since = *self.light_at.get_or_insert(self.now);
         let painting = self.view.as_ref().is_some_and(super::View::half_painted);
@@ -213,15 +306,6 @@ impl Detector {
         Level::Ready(signal)
     }
 
-    /// Which of the signals that speak by events is trusted now.
-    pub(super) fn trusted(&self) -> Signal {
-        match (self.signals.status, self.signals.marks) {
-            (Some(_), _) => Signal::Status,
-            (None, Some(_)) => Signal::Marks,
-            (None, None) => Signal::Title,
-        }
-    }
-
     /// Rows are the only signal: a draft typed meanwhile may hide the busy sign, so it proves nothing.
     fn rows_level(&mut self) -> Level {
         let signs = self.signs();
@@ -229,11 +313,26 @@ impl Detector {
         let painting = repaints || self.view.as_ref().is_some_and(super::View::half_painted);
         match signs {
             Signs { dialog: true, .. } => Level::Blocked,
-            Signs { busy: true, .. } => Level::Working,
+            Signs { busy: true, .. } => match self.unread_rows_level(signs) {
+                Level::Unknown => Level::Working,
+                level => level,
+            },
             Signs { ready: true, .. } if painting => Level::Unknown,
             Signs { ready: true, .. } if self.draft_hides_busy() => Level::Unknown,
             Signs { ready: true, .. } => Level::Ready(Signal::Rows),
-            Signs { .. } => Level::Unknown,
+            Signs { .. } => self.unread_rows_level(signs),
+        }
+    }
+
+    /// Before the first prompt the rows say nothing, or busy although the program rests: perhaps a new version
+    /// words its rows otherwise. After [`STUCK_AFTER`] a voice that says ready counts without them.
+    fn unread_rows_level(&mut self, signs: Signs) -> Level {
+        let is_starting = self.state == State::Starting && !signs.dialog;
+        let authority = self.signals.authority(false);
+        let voice = authority.or_else(|| self.signals.others(false).next());
+        match voice.filter(|word| is_starting && word.light == Light::Ready) {
+            Some(word) if self.rested(STUCK_AFTER) => Level::Ready(word.signal),
+            _ => Level::Unknown,
         }
     }
 
@@ -252,11 +351,10 @@ impl Detector {
     }
 
     fn prompt_level(&mut self) -> Level {
-        let Some(signal) = self.profile.prompt.as_ref().and_then(|rule| self.at_prompt(rule)) else {
+        let Some(found) = self.profile.prompt.as_ref().and_then(|rule| self.at_prompt(rule)) else {
             return Level::Unknown;
         };
-        let least = if signal == Signal::Line { UNCONFIRMED_SETTLE } else { Duration::ZERO };
-        if !self.rested(self.profile.settle.max(least)) {
+        if !self.rested(self.profile.settle.max(found.settle)) {
             return Level::Unknown;
         }
         let left = match &mut self.view {
@@ -267,22 +365,28 @@ impl Detector {
         if rule.continuation.as_ref().is_some_and(|pattern| pattern.matches(&left)) {
             Level::Continuing
         } else if rule.cursor.matches(&left) {
-            Level::Ready(signal)
+            Level::Ready(found.signal)
         } else {
             Level::Unknown
         }
     }
 
     /// What confirms that the program reads a line: its tty, its paste mode, or nothing but the text
-    /// where the program never used either.
-    pub(super) fn at_prompt(&self, rule: &PromptRule) -> Option<Signal> {
-        let raw = self.tty.filter(|_| rule.tty && self.raw_seen).map(|mode| !mode.canonical);
-        let paste = self.signals.paste.filter(|_| rule.paste);
+    /// where the program never used either. A mode that never changed confirms nothing. Where the two
+    /// contradict each other, one of them is stuck: the one that changed last counts, after a longer rest.
+    pub(super) fn at_prompt(&self, rule: &PromptRule) -> Option<Confirmed> {
+        let moves = rule.tty && self.raw_seen && self.canonical_seen;
+        let raw = self.tty.filter(|_| moves).map(|mode| !mode.canonical);
+        let paste = self.signals.paste.filter(|on| rule.paste && (*on || self.signals.paste_was_on));
+        let by = |signal| Some(Confirmed { signal, settle: Duration::ZERO });
+        let stuck = |signal| Some(Confirmed { signal, settle: STUCK_AFTER });
         match (raw, paste) {
+            (Some(true), Some(false)) if self.tty_at > self.signals.paste_at => stuck(Signal::Tty),
+            (Some(false), Some(true)) if self.signals.paste_at > self.tty_at => stuck(Signal::Paste),
             (Some(false), _) | (_, Some(false)) => None,
-            (Some(true), _) => Some(Signal::Tty),
-            (None, Some(true)) => Some(Signal::Paste),
-            (None, None) => Some(Signal::Line),
+            (Some(true), _) => by(Signal::Tty),
+            (None, Some(true)) => by(Signal::Paste),
+            (None, None) => Some(Confirmed { signal: Signal::Line, settle: UNCONFIRMED_SETTLE }),
         }
     }
 

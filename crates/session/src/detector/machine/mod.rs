@@ -49,6 +49,7 @@ pub struct Detector {
     signals: Signals,
     tty: Option<TtyMode>,
     raw_seen: bool,
+    canonical_seen: bool,
     output_at: Duration,
     tty_at: Duration,
     resized_at: Option<Duration>,
@@ -81,6 +82,7 @@ impl Detector {
             signals: Signals::default(),
             tty: None,
             raw_seen: false,
+            canonical_seen: false,
             output_at: Duration::ZERO,
             tty_at: Duration::ZERO,
             resized_at: None,
@@ -175,6 +177,7 @@ impl Detector {
 
     fn tty_mode(&mut self, mode: TtyMode) {
         self.raw_seen |= !mode.canonical;
+        self.canonical_seen |= mode.canonical;
         if self.tty != Some(mode) {
             self.tty = Some(mode);
             self.tty_at = self.now;
@@ -212,7 +215,13 @@ impl Detector {
 
     /// Whether a prompt shows only when the output rests, because no signal tells it.
     fn settles(&self) -> bool {
-        self.signals.trusted().is_none() && self.profile.rows.is_none()
+        let is_told = self.signals.authority(false).is_some() || self.profile.rows.is_some();
+        !is_told && self.has_weaker_signal()
+    }
+
+    /// Whether the profile has a signal below the voices: rows, a prompt or a line.
+    fn has_weaker_signal(&self) -> bool {
+        self.profile.rows.is_some() || self.profile.prompt.is_some() || self.profile.line.is_some()
     }
 
     /// Whether the program shows that it works, so that a submit without that makes no turn.

@@ -162,8 +162,8 @@ impl Detector {
                 self.line_feed();
                 None
             }
-            Token::Csi => self.signals.csi(self.tokens.csi()),
-            Token::Osc => self.signals.osc(self.tokens.osc(), &self.profile),
+            Token::Csi => self.signals.csi(self.now, self.tokens.csi()),
+            Token::Osc => self.signals.osc(self.now, self.tokens.osc(), &self.profile),
             _ => None,
         };
         if let Some(change) = change {
@@ -173,7 +173,8 @@ impl Detector {
 
     fn change(&mut self, change: Change) {
         match change {
-            Change::Light(light) => self.light(light),
+            Change::Light(signal, light) if self.heeds(signal) => self.light(light),
+            Change::Light(..) => {}
             Change::PasteOn => self.line.paste_on(self.fills()),
             Change::PasteOff => {
                 self.line.paste_off();
@@ -210,7 +211,7 @@ impl Detector {
             self.begin_hand_over();
         }
         if light == Light::Working {
-            self.phase.works_on(self.now);
+            self.works();
         }
         self.light_at = None;
         self.ready = None;
@@ -238,7 +239,7 @@ impl Detector {
     /// The line rule on a complete line.
     fn complete_line(&mut self) {
         let Some(pattern) = &self.profile.line else { return };
-        if self.signals.alternate || self.phase.is_idle() || self.signals.trusted().is_some() {
+        if self.signals.alternate || self.phase.is_idle() || self.signals.authority(false).is_some() {
             return;
         }
         let text = strip(self.line.bytes());

@@ -32,6 +32,8 @@ pub(super) struct Open {
     start: Duration,
     /// The program was seen working on it.
     busy: bool,
+    /// A row said so.
+    pub(super) rows_busy: bool,
     /// The prompt was on the screen when it was submitted.
     prompted: bool,
     /// How many line feeds came since the submit.
@@ -55,6 +57,10 @@ pub(super) struct Open {
     /// When the program was seen working on the prompt that was queued behind this one.
     pub(super) handed_over: Option<Duration>,
     incomplete: bool,
+    /// The submitted line is a command of the program's own.
+    is_command: bool,
+    /// Nothing was submitted: the program began to work by itself.
+    unprompted: bool,
 }
 
 impl Open {
@@ -188,7 +194,9 @@ impl Raw {
 impl Detector {
     /// Opens a turn with a submit at this time.
     pub(super) fn open(&mut self, start: Duration, typed: &Typed, by_queue: bool) {
-        self.phase = Phase::Open(Open { start, by_queue, ..Open::default() });
+        let is_command = self.is_program_command(typed);
+        self.phase = Phase::Open(Open { start, by_queue, is_command, ..Open::default() });
+        self.signals.submitted();
         self.ready = None;
         if self.is_stream() {
             let echoing = Echoing {
@@ -198,13 +206,24 @@ impl Detector {
             self.capture.begin(self.line.offset, typed, self.line.bytes(), echoing);
             self.enter_state(State::Working);
         } else if let Some(view) = self.view.as_mut().filter(|view| !by_queue || !view.is_open()) {
-            view.begin(typed);
+            view.begin(typed, is_command);
         }
         let boxed = self.profile.rows.as_ref().is_some_and(|rows| rows.edge.is_some());
         let prompted = boxed && self.signs().ready;
         if let Some(open) = self.phase.open_mut() {
             open.prompted = prompted;
         }
+        if let Some(raw) = &mut self.raw {
+            *raw = Raw::new(raw.bytes_max);
+        }
+    }
+
+    /// The program began to work although nothing was submitted, such as when a background task ended. What it
+    /// says is followed like a turn, so that an Enter meanwhile waits for its end.
+    pub(super) fn open_unprompted(&mut self) {
+        let Some(view) = self.view.as_mut() else { return };
+        view.begin(&Typed::default(), false);
+        self.phase = Phase::Open(Open { start: self.now, unprompted: true, busy: true, ..Open::default() });
         if let Some(raw) = &mut self.raw {
             *raw = Raw::new(raw.bytes_max);
         }
@@ -278,13 +297,15 @@ impl Detector {
             truncated,
             interrupted: open.interrupted,
             incomplete: open.incomplete,
+            unprompted: false,
             signal,
             start: open.start,
             end: self.now,
         })
     }
 
-    /// The turn of a screen; none when nothing was said in it.
+    /// The turn of a screen; none when nothing was said in it. Where the text could not be followed, an empty
+    /// one proves nothing: then the turn is kept, and it is incomplete.
     fn screen_turn(&mut self, open: &Open, signal: Signal) -> Option<Turn> {
         let interrupted = self.was_interrupted(open, signal);
         let ending = if interrupted { Ending::Interrupted } else { Ending::Complete };
@@ -292,17 +313,22 @@ impl Detector {
         let gathered = self
             .view
             .as_mut()
-            .map(|view| if hands_over { view.hand_over(ending) } else { view.text(ending) });
-        let (text, incomplete) = gathered.map_or((String::new(), true), |text| (text.text, text.incomplete));
+            .map(|view| if hands_over { view.hand_over(ending) } else { view.text(ending) })?;
         let raw = self.raw.as_mut().map(|raw| std::mem::replace(raw, Raw::new(raw.bytes_max)));
-        text.chars().any(|c| !c.is_whitespace()).then(|| Turn {
-            content: text.clone().into_bytes(),
-            text,
+        let is_empty = gathered.text.trim().is_empty();
+        let may_be_empty = interrupted || open.is_command || open.unprompted || gathered.followed;
+        if is_empty && may_be_empty {
+            return None;
+        }
+        Some(Turn {
+            content: gathered.text.clone().into_bytes(),
+            text: gathered.text,
             raw_truncated: raw.as_ref().is_some_and(|raw| raw.truncated),
             raw: raw.map(|raw| raw.bytes),
             truncated: false,
             interrupted,
-            incomplete: open.incomplete || incomplete,
+            incomplete: open.incomplete || gathered.incomplete || is_empty,
+            unprompted: open.unprompted,
             signal,
             start: open.start,
             end: open.handed_over.unwrap_or(self.now),

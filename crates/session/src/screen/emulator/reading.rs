@@ -34,7 +34,7 @@ impl Screen {
             col.and_then(|col| screen.cell(row, col)).map(look).unwrap_or_default()
         };
         let (lead, word) = (look_at(first), look_at(second));
-        Row { text, wrapped, lead, word }
+        Row { text, wrapped, lead, word, gap: false }
     }
 
     fn read_row(&self, row: u16, cols: u16) -> Row {
@@ -55,7 +55,8 @@ impl Screen {
             text.truncate(text.trim_end().len());
         }
         let mut words = words.into_iter();
-        Row { text, wrapped, lead: words.next().unwrap_or_default(), word: words.next().unwrap_or_default() }
+        let (lead, word) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        Row { text, wrapped, lead, word, gap: false }
     }
 
     /// Whether a line goes on in the next row; then a blank at its end is part of it. Something stands near the

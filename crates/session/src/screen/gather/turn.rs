@@ -6,9 +6,19 @@
 //! nothing, a gap stands between them and the turn is incomplete. When the screen starts anew (an
 //! erased scrollback, a reset), the rows are taken anew. Each of the two screens has rows of its own:
 //! those of the other one wait until it is shown again.
+//!
+//! Worked example, the alternate screen of a window with three rows of transcript:
+//!
+//! ```text
+//! frame 1     rows            frame 2     rows
+//! > hi      ^ > hi            one two       > hi          `one` was half written and is known again;
+//! one         one             three       ^ one two       `> hi` has left for good (`^` is `top`)
+//!                             four          three
+//!                                           four
+//! ```
 
 use super::super::Screen;
-use super::super::align::{align, is_inside};
+use super::super::align::{Reflowed, align, is_inside, reflowed};
 use super::super::row::Row;
 
 /// How many bytes of rows a turn may gather; what comes later is left out and said so.
@@ -26,6 +36,10 @@ const GAP: &str = "[…]";
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each says something else about the turn")]
 pub(super) struct Turn {
+    /// What was submitted, as far as it is known.
+    pub(super) submitted: Submitted,
+    /// The rows of the screen when the turn began.
+    pub(super) begun_with: Vec<Row>,
     /// The last printed rows from before the turn, newest last.
     pub(super) past: Vec<String>,
     /// The last prompt of the user from before the turn, where it was shown.
@@ -48,6 +62,33 @@ pub(super) struct Turn {
     pub(super) missed: bool,
 }
 
+/// What was submitted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Submitted {
+    /// Its text; empty where it is not known.
+    pub text: String,
+    /// Whether it is a command of the program's own, which need not be answered.
+    pub is_command: bool,
+}
+
+impl Submitted {
+    /// Whether a row may be one of its lines, or a piece of one that the program broke.
+    fn has_row(&self, row: &Row) -> bool {
+        let shown = row.text.trim();
+        !shown.is_empty() && self.text.lines().any(|line| line.contains(shown))
+    }
+}
+
+/// What the rules of a profile say about a turn and a frame that shares nothing with it.
+pub(super) struct Judge<'a> {
+    /// Whether nothing was said in the turn so far.
+    pub(super) is_silent: &'a dyn Fn(&Turn) -> bool,
+    /// Whether a row begins something: a prompt, a message, a tool call.
+    pub(super) begins_block: &'a dyn Fn(&Row) -> bool,
+    /// Whether a row is a prompt of the user.
+    pub(super) is_prompt: &'a dyn Fn(&Row) -> bool,
+}
+
 /// The rows as they were before the window changed its size, and for how many more frames they count.
 #[derive(Debug)]
 pub(super) struct Before {
@@ -67,6 +108,10 @@ pub(super) struct Side {
     /// Where the rows begin below the last prompt from before the turn.
     pub(super) asked: usize,
     pub(super) top: usize,
+    /// The fewest rows that there were since the turn began: what stands below them was painted in the turn.
+    pub(super) low: usize,
+    /// Rows that stood below the last frame for a moment and may have scrolled away unseen.
+    pub(super) tail: Vec<Row>,
     pub(super) epoch: u64,
     /// Whether `rows[..top]` is known to hold something that was said.
     pub(super) spoke: bool,
@@ -81,8 +126,8 @@ impl Turn {
         same && place().is_some_and(|at| is_inside(&self.side.rows, region, at))
     }
 
-    /// Takes a frame; `silent` says whether nothing was said in the turn so far.
-    pub(super) fn take_frame(&mut self, screen: &Screen, region: Vec<Row>, silent: impl Fn(&Self) -> bool) {
+    /// Takes a frame.
+    pub(super) fn take_frame(&mut self, screen: &Screen, region: Vec<Row>, judge: &Judge<'_>) {
         let resized = screen.resizes() != self.resizes;
         self.resizes = screen.resizes();
         self.take_back(screen.scrolled_low());
@@ -99,7 +144,7 @@ impl Turn {
             self.side = before.side;
         }
         if screen.alternate() {
-            self.replace_by_comparison(region, resized, silent);
+            self.replace_by_comparison(region, resized, judge);
         } else if erased {
             self.replace_by_repaint(screen, region, resized);
         } else {
@@ -180,32 +225,58 @@ impl Turn {
         GATHERED_BYTES_MAX.saturating_sub(self.aside.as_ref().map_or(0, Side::held_bytes))
     }
 
-    /// Blank rows at the top of a frame may hide what was there: they never replace anything.
-    pub(super) fn replace_by_comparison(
-        &mut self,
-        mut region: Vec<Row>,
-        resized: bool,
-        silent: impl Fn(&Self) -> bool,
-    ) {
+    /// Finds where a frame of the alternate screen belongs, and takes it. Blank rows at the top of a frame may
+    /// hide what was there: they never replace anything.
+    pub(super) fn replace_by_comparison(&mut self, mut region: Vec<Row>, resized: bool, judge: &Judge<'_>) {
         region.drain(..blank_above(&region));
         if region.is_empty() {
             return;
         }
-        let (room, top) = (self.room(), self.side.top);
-        match align(&self.side.rows, &region, top) {
+        let top = self.side.top;
+        match align(&self.side.rows, &region, top).or_else(|| self.side.align_below(&region)) {
             Some(at) if at < top && is_inside(&self.side.rows, &region, at) => {
                 self.side.look_again(at, &region);
                 return;
             }
             Some(at) => self.side.move_top(at),
-            None if !self.side.spoke && silent(self) => self.side.start_anew(),
-            None if resized => {}
+            None if !self.side.spoke && (judge.is_silent)(self) => self.begin_anew(&region, resized, judge),
+            None if resized => self.reflow(&region),
             None => {
+                let room = self.room();
                 self.lost |= self.side.push_gap(room);
                 self.side.spoke = true;
             }
         }
+        let room = self.room();
         self.lost |= self.side.replace(region, room);
+    }
+
+    /// A frame shares nothing with what was shown before, and nothing was said yet: it is all there is of the
+    /// turn. Where it begins in the middle of something, the beginning was never painted: an answer of a
+    /// hundred lines may come in one piece.
+    fn begin_anew(&mut self, region: &[Row], resized: bool, judge: &Judge<'_>) {
+        self.side.start_anew();
+        if resized {
+            return;
+        }
+        // What was shown before is not in it, so an answer that says the same again is a new one.
+        self.past.clear();
+        let Some(first) = region.first() else { return };
+        let is_users = first.is_shaded() || self.submitted.has_row(first);
+        let begins = (judge.begins_block)(first) || is_users || region.iter().any(judge.is_prompt);
+        if !begins {
+            let room = self.room();
+            self.lost |= self.side.push_gap(room);
+        }
+    }
+
+    /// The window has another width and the program broke its lines anew: rows that scrolled away meanwhile are
+    /// told by their letters. What cannot be found again is missing.
+    fn reflow(&mut self, region: &[Row]) {
+        match reflowed(&self.side.rows, region, self.side.top) {
+            Some(place) => self.side.cut_at(place, region),
+            None => self.lost |= self.side.rows.len() > self.side.top,
+        }
     }
 }
 
@@ -218,6 +289,7 @@ impl Side {
     pub(super) fn start_anew(&mut self) {
         self.truncate(0);
         self.start = None;
+        self.tail.clear();
         self.move_top(0);
     }
 
@@ -247,8 +319,58 @@ impl Side {
 
     /// Takes a frame in the place of the last one; says whether some of it had no room.
     pub(super) fn replace(&mut self, region: Vec<Row>, room: usize) -> bool {
+        let end = self.top + region.len();
+        let below = self.rows.get(end..).unwrap_or_default();
+        if !below.is_empty() {
+            self.tail = below.to_vec();
+        } else if self.rows.len() < end {
+            self.tail.clear();
+        }
         self.truncate(self.top);
-        self.append(region, room)
+        let lost = self.append(region, room);
+        self.low = self.low.min(self.rows.len());
+        lost
+    }
+
+    /// Finds a frame in the rows and those that stood below them before; where it begins among the latter, they
+    /// have scrolled away and are kept.
+    fn align_below(&mut self, frame: &[Row]) -> Option<usize> {
+        if self.tail.is_empty() {
+            return None;
+        }
+        let known: Vec<Row> = self.rows.iter().chain(&self.tail).cloned().collect();
+        let at = align(&known, frame, self.top)?;
+        for row in std::mem::take(&mut self.tail) {
+            self.bytes += row.text.len();
+            self.rows.push(row);
+        }
+        Some(at)
+    }
+
+    /// Keeps the rows before this place, and the head of the row that holds it; the frame follows.
+    fn cut_at(&mut self, place: Reflowed, frame: &[Row]) {
+        let is_letter = |c: &char| c.is_alphanumeric();
+        let letters = |rows: &[Row]| rows.iter().flat_map(|row| row.text.chars()).filter(is_letter).count();
+        // Where the turn begins, in letters of the frame.
+        let until = self.start.filter(|start| *start > place.row);
+        let before = until.map(|start| letters(self.rows.get(place.row..start).unwrap_or_default()));
+        let head = self.rows.get(place.row).cloned().unwrap_or_default();
+        self.truncate(place.row);
+        if place.letters_before > 0 {
+            let mut places = head.text.char_indices().filter(|(_, c)| is_letter(c));
+            let end = places.nth(place.letters_before).map_or(head.text.len(), |(at, _)| at);
+            let text = head.text.get(..end).unwrap_or_default().trim_end().to_owned();
+            self.bytes += text.len();
+            self.rows.push(Row { text, wrapped: false, ..head });
+        }
+        self.move_top(self.rows.len());
+        if let Some(before) = before.map(|before| before.saturating_sub(place.letters_before)) {
+            let rows =
+                (0..=frame.len()).find(|rows| letters(frame.get(..*rows).unwrap_or_default()) >= before);
+            self.start = Some(self.top + rows.unwrap_or(frame.len()));
+            self.asked = self.asked.min(self.top);
+        }
+        self.low = self.low.min(self.top);
     }
 
     /// A frame shows the rows from this place on again: what counts is how they look now.
@@ -261,7 +383,8 @@ impl Side {
     pub(super) fn push_gap(&mut self, room: usize) -> bool {
         let row = |text: &str| Row { text: text.to_owned(), ..Row::default() };
         self.gaps.push(self.rows.len());
-        let lost = self.append(vec![row(""), row(GAP), row("")], room);
+        let gap = Row { gap: true, ..row(GAP) };
+        let lost = self.append(vec![row(""), gap, row("")], room);
         self.top = self.rows.len();
         lost
     }
@@ -280,6 +403,7 @@ impl Side {
         self.gaps = self.gaps.iter().filter_map(|at| at.checked_sub(rows)).collect();
         self.start = self.start.map(|at| at.saturating_sub(rows));
         self.asked = self.asked.saturating_sub(rows);
+        self.low = self.low.saturating_sub(rows);
         self.top = self.top.saturating_sub(rows);
     }
 
