@@ -74,7 +74,7 @@ impl FromQuery for StreamQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
         pairs.only(Self::NAMES)?;
         let cursor = pairs.one("cursor", None)?.map(str::to_owned);
-        Ok(Self { cursor, limit: limit(&pairs)?, audience: audience(&pairs)? })
+        Ok(Self { cursor, limit: limit(&pairs)?, audience: pairs.flag("audience", false)? })
     }
 }
 
@@ -96,7 +96,7 @@ impl FromQuery for SubscribeQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
         pairs.only(Self::NAMES)?;
         let cursor = pairs.one("cursor", None)?.map(str::to_owned);
-        Ok(Self { cursor, audience: audience(&pairs)? })
+        Ok(Self { cursor, audience: pairs.flag("audience", false)? })
     }
 }
 
@@ -161,14 +161,6 @@ impl FromQuery for VerifyQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
         pairs.only(Self::NAMES)?;
         Ok(Self { leaks: pairs.flag("leaks", false)? })
-    }
-}
-
-fn audience(pairs: &Pairs) -> Result<bool, QueryError> {
-    match pairs.one("audience", None)? {
-        None | Some("0") => Ok(false),
-        Some("1") => Ok(true),
-        Some(other) => Err(kind("audience", other, "0 or 1")),
     }
 }
 
