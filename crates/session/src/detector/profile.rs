@@ -111,6 +111,8 @@ pub struct ProfileSpec {
     /// Submitted lines that are commands of the program's own, in a screen profile: they make a turn only where
     /// the assistant answers. Tested on what was typed, or on the row of the cursor where that is not known.
     pub command: Option<String>,
+    /// Those of them that never make a turn, whatever is printed for them.
+    pub no_turn: Option<String>,
     /// The line rule: a pattern that is tested on every complete line and on the last one at rest.
     pub line: Option<String>,
     /// For how long the output must rest before an unfinished line counts as a prompt.
@@ -200,6 +202,7 @@ pub struct Profile {
     pub(super) rows: Option<RowsRule>,
     pub(super) prompt: Option<PromptRule>,
     pub(super) command: Option<Pattern>,
+    pub(super) no_turn: Option<Pattern>,
     pub(super) line: Option<Pattern>,
     pub(super) settle: Duration,
     pub(super) interrupt: Option<InterruptRule>,
@@ -230,6 +233,7 @@ impl Profile {
             rows: spec.rows.as_ref().map(|rows| compile.rows(rows)).transpose()?,
             prompt: spec.prompt.as_ref().map(|prompt| compile.prompt(prompt)).transpose()?,
             command: compile.maybe("command", spec.command.as_deref())?,
+            no_turn: compile.maybe("no_turn", spec.no_turn.as_deref())?,
             line: compile.maybe("line", spec.line.as_deref())?,
             settle: spec.settle_ms.map_or(settle, Duration::from_millis),
             interrupt: spec.interrupt.as_ref().map(|interrupt| compile.interrupt(interrupt)).transpose()?,
@@ -250,6 +254,7 @@ impl Profile {
             rows: None,
             prompt: None,
             command: None,
+            no_turn: None,
             line: Some(line),
             settle: LINE_SETTLE,
             interrupt: None,

@@ -48,8 +48,10 @@ pub(super) struct Voice {
     was_busy: bool,
     /// … and that it is ready, since it was last found to be stuck.
     was_ready: bool,
-    /// It has said busy since the last submit.
+    /// It has said busy since the last submit …
     busy_since_submit: bool,
+    /// … and ready.
+    ready_since_submit: bool,
 }
 
 impl Voice {
@@ -58,6 +60,7 @@ impl Voice {
         self.spoke_at = now;
         if light == Light::Ready {
             self.was_ready = true;
+            self.ready_since_submit = true;
         } else {
             self.was_busy = true;
             self.busy_since_submit = true;
@@ -73,10 +76,21 @@ impl Voice {
         matches!(self.word, Some(Light::Working | Light::Blocked))
     }
 
+    /// Whether it has said ready for what happens now. A mark of the shell does so with every prompt, and is
+    /// trusted without having said busy.
+    fn marks_prompt(&self, is_open: bool) -> bool {
+        self.word == Some(Light::Ready) && (!is_open || self.ready_since_submit)
+    }
+
     /// Whether it follows what happens now: in an open turn, a ready word from before the submit says nothing.
     fn follows(&self, is_open: bool) -> bool {
         self.word.is_some() && self.moves() && (!is_open || self.busy_since_submit || self.is_busy())
     }
+}
+
+/// Whether a voice decides for those below it.
+fn has_authority(signal: Signal, voice: &Voice, is_open: bool) -> bool {
+    voice.follows(is_open) || (signal == Signal::Marks && voice.marks_prompt(is_open))
 }
 
 /// What a voice says.
@@ -113,22 +127,23 @@ impl Signals {
     /// What the most trusted voice with authority says. In an open turn a voice that has not said busy since
     /// the submit has none: it may be stuck at ready.
     pub(super) fn authority(&self, is_open: bool) -> Option<Word> {
-        self.words(|voice| voice.follows(is_open)).next()
+        self.words(move |signal, voice| has_authority(signal, voice, is_open)).next()
     }
 
     /// What the voices say that are less trusted than this one and have authority too.
     pub(super) fn below(&self, signal: Signal, is_open: bool) -> impl Iterator<Item = Word> {
-        self.words(move |voice| voice.follows(is_open)).skip_while(move |word| word.signal != signal).skip(1)
+        let words = self.words(move |signal, voice| has_authority(signal, voice, is_open));
+        words.skip_while(move |word| word.signal != signal).skip(1)
     }
 
     /// What the voices say that have no authority.
     pub(super) fn others(&self, is_open: bool) -> impl Iterator<Item = Word> {
-        self.words(move |voice| !voice.follows(is_open))
+        self.words(move |signal, voice| !has_authority(signal, voice, is_open))
     }
 
-    fn words(&self, wanted: impl Fn(&Voice) -> bool) -> impl Iterator<Item = Word> {
+    fn words(&self, wanted: impl Fn(Signal, &Voice) -> bool) -> impl Iterator<Item = Word> {
         self.voices().into_iter().filter_map(move |(signal, voice)| {
-            let light = voice.word.filter(|_| wanted(voice))?;
+            let light = voice.word.filter(|_| wanted(signal, voice))?;
             Some(Word { signal, light, at: voice.spoke_at })
         })
     }
@@ -136,7 +151,7 @@ impl Signals {
     /// An input was submitted.
     pub(super) fn submitted(&mut self) {
         for voice in [&mut self.status, &mut self.marks, &mut self.title] {
-            voice.busy_since_submit = false;
+            (voice.busy_since_submit, voice.ready_since_submit) = (false, false);
         }
     }
 

@@ -50,7 +50,7 @@ pub(super) fn align(rows: &[Row], frame: &[Row], near: usize) -> Option<usize> {
 }
 
 /// Where the first row of the frame stands, which a shift puts at `at`: further down where rows were inserted
-/// below it. What is found above `at` is an earlier row of the same words.
+/// below it. A match above `at` would be an earlier row with the same words.
 fn top_row(rows: &[Row], frame: &[Row], at: usize) -> usize {
     if frame.len() > LAYOUT_ROWS_MAX || rows.get(at) == frame.first() {
         return at;

@@ -117,7 +117,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Rows are missing here. What follows goes on with the message above; right behind the prompt it is taken
-    /// for the middle of an answer, because nothing tells what it is. A tool call's output stays one.
+    /// for the middle of an answer, because no mark says what it is. The output of a tool call goes on as such.
     fn resume(&mut self, row: &Row) {
         let is_message = matches!(self.block, Block::Message { .. });
         if !is_message && (self.asked || self.messages.is_empty()) {

@@ -147,7 +147,7 @@ impl Gatherer {
             text = said(self.new_prompt(turn).unwrap_or(start));
         }
         // The same rows again, in the same place: they were painted twice, so they were said twice.
-        if text.is_empty() && side.low < start && !turn.submitted.is_command {
+        if text.is_empty() && side.start.is_some() && side.low < start && !turn.submitted.is_command {
             text = said(side.low);
         }
         if text.is_empty() && turn.missed {

@@ -378,9 +378,11 @@ fn an_enter_while_the_program_speaks_unprompted_submits_the_next_turn() {
     let speaking = answered().print(BUSY).rest().keys("and?\r").wait(20);
     let next = screen(&["❯ and?", "", "\x1b[37m●\x1b[m Nothing."], RESTS);
     let play = speaking.print(&announced()).print(IDLE).rest().print(BUSY).rest();
-    let turns = play.print(&next).print(IDLE).rest().turns("claude");
+    let play = play.print(&next).print(IDLE).rest();
+    let turns = play.turns("claude");
     let said: Vec<(&str, bool)> = turns.iter().map(|turn| (turn.text.as_str(), turn.unprompted)).collect();
-    assert_eq!(said, [("Hello.", false), ("The build is done.", true), ("Nothing.", false)]);
+    let expect = [("Hello.", false), ("The build is done.", true), ("Nothing.", false)];
+    assert_eq!(said, expect, "{:?}", play.states("claude"));
 }
 
 #[test]

@@ -117,7 +117,8 @@ impl Filter {
             Fault::StuckBusy => true,
             Fault::StuckBusyLater => {
                 // Canonical is busy, but the mode is canonical before the first prompt too.
-                let was_ready = std::mem::replace(&mut self.was_busy, self.was_busy || !mode.canonical);
+                let was_ready = self.was_busy;
+                self.was_busy |= !mode.canonical;
                 mode.canonical || was_ready
             }
         };

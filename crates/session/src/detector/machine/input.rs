@@ -84,6 +84,7 @@ impl Detector {
         if self.state == super::State::Blocked {
             return;
         }
+        self.end_unprompted();
         self.see_typed_prompt();
         self.see_first_prompt(&typed);
         self.wait_no_longer();
@@ -94,6 +95,14 @@ impl Detector {
             }
         } else if !asked || self.is_stream() {
             self.queue(typed, !asked);
+        }
+    }
+
+    /// An Enter ends what the program says unprompted where only rows tell: a draft hides whether it works.
+    fn end_unprompted(&mut self) {
+        let by_rows = self.signals.authority(true).is_none();
+        if by_rows && self.phase.open_mut().is_some_and(|open| open.unprompted) {
+            self.complete(Signal::Rows, self.line.start);
         }
     }
 
@@ -133,17 +142,17 @@ impl Detector {
         command.matches(&line) && !rule.asks.as_ref().is_some_and(|asks| asks.matches(&line))
     }
 
-    /// Whether what is submitted to a screen program is a command of its own, such as `/compact` or `!ls`. A line
-    /// that was recalled from the history is not known from its keys: then the row of the cursor tells.
-    pub(super) fn is_program_command(&mut self, typed: &Typed) -> bool {
-        let Some(command) = &self.profile.command else { return false };
+    /// The first line that is submitted to a screen program, where its profile knows commands. A line that was
+    /// recalled from the history is not known from its keys: then it is the row of the cursor.
+    pub(super) fn submitted_line(&mut self, typed: &Typed) -> String {
+        if self.profile.command.is_none() && self.profile.no_turn.is_none() {
+            return String::new();
+        }
         let plain = typed.plain().filter(|plain| !plain.is_empty());
         match (plain, &mut self.view) {
-            (Some(plain), _) => {
-                command.matches(String::from_utf8_lossy(plain).lines().next().unwrap_or_default())
-            }
-            (None, Some(view)) => command.matches(&view.cursor_row()),
-            (None, None) => false,
+            (Some(plain), _) => String::from_utf8_lossy(plain).lines().next().unwrap_or_default().to_owned(),
+            (None, Some(view)) => view.cursor_row(),
+            (None, None) => String::new(),
         }
     }
 

@@ -372,11 +372,10 @@ impl Detector {
     }
 
     /// What confirms that the program reads a line: its tty, its paste mode, or nothing but the text
-    /// where the program never used either. A mode that never changed confirms nothing. Where the two
+    /// where the program never used either. A mode that never changed confirms little. Where the two
     /// contradict each other, one of them is stuck: the one that changed last counts, after a longer rest.
     pub(super) fn at_prompt(&self, rule: &PromptRule) -> Option<Confirmed> {
-        let moves = rule.tty && self.raw_seen && self.canonical_seen;
-        let raw = self.tty.filter(|_| moves).map(|mode| !mode.canonical);
+        let raw = self.tty.filter(|_| rule.tty && self.raw_seen).map(|mode| !mode.canonical);
         let paste = self.signals.paste.filter(|on| rule.paste && (*on || self.signals.paste_was_on));
         let by = |signal| Some(Confirmed { signal, settle: Duration::ZERO });
         let stuck = |signal| Some(Confirmed { signal, settle: STUCK_AFTER });
@@ -384,7 +383,8 @@ impl Detector {
             (Some(true), Some(false)) if self.tty_at > self.signals.paste_at => stuck(Signal::Tty),
             (Some(false), Some(true)) if self.signals.paste_at > self.tty_at => stuck(Signal::Paste),
             (Some(false), _) | (_, Some(false)) => None,
-            (Some(true), _) => by(Signal::Tty),
+            (Some(true), _) if self.canonical_seen => by(Signal::Tty),
+            (Some(true), _) => Some(Confirmed { signal: Signal::Tty, settle: UNCONFIRMED_SETTLE }),
             (None, Some(true)) => by(Signal::Paste),
             (None, None) => Some(Confirmed { signal: Signal::Line, settle: UNCONFIRMED_SETTLE }),
         }

@@ -7,6 +7,7 @@ use super::super::sequence::strip;
 use super::super::typed::Typed;
 use super::Detector;
 use super::ahead::Queued;
+use crate::pattern::Pattern;
 use crate::screen::Ending;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -57,10 +58,12 @@ pub(super) struct Open {
     /// When the program was seen working on the prompt that was queued behind this one.
     pub(super) handed_over: Option<Duration>,
     incomplete: bool,
-    /// The submitted line is a command of the program's own.
+    /// The submitted line is a command of the program's own, which need not be answered …
     is_command: bool,
+    /// … or one that makes no turn, whatever is printed for it.
+    makes_no_turn: bool,
     /// Nothing was submitted: the program began to work by itself.
-    unprompted: bool,
+    pub(super) unprompted: bool,
 }
 
 impl Open {
@@ -194,8 +197,11 @@ impl Raw {
 impl Detector {
     /// Opens a turn with a submit at this time.
     pub(super) fn open(&mut self, start: Duration, typed: &Typed, by_queue: bool) {
-        let is_command = self.is_program_command(typed);
-        self.phase = Phase::Open(Open { start, by_queue, is_command, ..Open::default() });
+        let line = self.submitted_line(typed);
+        let is_any_of = |pattern: Option<&Pattern>| pattern.is_some_and(|pattern| pattern.matches(&line));
+        let is_command = is_any_of(self.profile.command.as_ref());
+        let makes_no_turn = is_any_of(self.profile.no_turn.as_ref());
+        self.phase = Phase::Open(Open { start, by_queue, is_command, makes_no_turn, ..Open::default() });
         self.signals.submitted();
         self.ready = None;
         if self.is_stream() {
@@ -317,7 +323,7 @@ impl Detector {
         let raw = self.raw.as_mut().map(|raw| std::mem::replace(raw, Raw::new(raw.bytes_max)));
         let is_empty = gathered.text.trim().is_empty();
         let may_be_empty = interrupted || open.is_command || open.unprompted || gathered.followed;
-        if is_empty && may_be_empty {
+        if open.makes_no_turn || (is_empty && may_be_empty) {
             return None;
         }
         Some(Turn {

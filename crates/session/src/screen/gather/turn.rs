@@ -108,7 +108,7 @@ pub(super) struct Side {
     /// Where the rows begin below the last prompt from before the turn.
     pub(super) asked: usize,
     pub(super) top: usize,
-    /// The fewest rows that there were since the turn began: what stands below them was painted in the turn.
+    /// The smallest number of rows since the turn began. The program painted all rows below it in the turn.
     pub(super) low: usize,
     /// Rows that stood below the last frame for a moment and may have scrolled away unseen.
     pub(super) tail: Vec<Row>,
@@ -251,20 +251,22 @@ impl Turn {
         self.lost |= self.side.replace(region, room);
     }
 
-    /// A frame shares nothing with what was shown before, and nothing was said yet: it is all there is of the
-    /// turn. Where it begins in the middle of something, the beginning was never painted: an answer of a
-    /// hundred lines may come in one piece.
+    /// Takes a frame that shares no row with the frames before it, in a turn without a word so far: all earlier
+    /// rows are dropped. If the frame begins in the middle of a message, the beginning was never painted: an
+    /// answer of a hundred lines may come in one piece.
     fn begin_anew(&mut self, region: &[Row], resized: bool, judge: &Judge<'_>) {
+        let was_blank = self.side.rows.iter().all(Row::is_blank);
         self.side.start_anew();
         if resized {
             return;
         }
-        // What was shown before is not in it, so an answer that says the same again is a new one.
+        // The old rows are not in this frame. So an answer with the same words as the last one is new.
         self.past.clear();
         let Some(first) = region.first() else { return };
         let is_users = first.is_shaded() || self.submitted.has_row(first);
         let begins = (judge.begins_block)(first) || is_users || region.iter().any(judge.is_prompt);
-        if !begins {
+        // On an empty screen the first frame is the beginning, whatever it shows.
+        if !begins && !was_blank {
             let room = self.room();
             self.lost |= self.side.push_gap(room);
         }
