@@ -62,7 +62,7 @@ fn leave(store: Store, disk: &MemoryStorage, how: Reopening, older: &Files) -> F
             files.extend(index.map(|(name, bytes)| (name.clone(), bytes.clone())));
         }
         Reopening::IndexDamaged => {
-            let last = files.iter_mut().rfind(|(name, _)| is_index(name));
+            let last = files.iter_mut().rfind(|(name, _)| name.ends_with(".ckpt"));
             if let Some((_, bytes)) = last {
                 let middle = bytes.len() / 2;
                 bytes[middle] ^= 4;

@@ -13,7 +13,7 @@ const SEGMENT: &str = "log/0000000001.seg";
 struct Sample {
     trial: Trial,
     steps: Vec<Step>,
-    /// As a kill leaves them, without an index.
+    /// As a power failure leaves them that took the file of acknowledged writes, which is never synced.
     killed: BTreeMap<String, Vec<u8>>,
     /// As a clean close leaves them.
     closed: BTreeMap<String, Vec<u8>>,
@@ -38,8 +38,9 @@ fn sample() -> Sample {
     }
     let end = usize::try_from(store.log().bytes_used()).unwrap();
     steps.push(Step { end, trial: trial.clone() });
-    let killed = disk.files();
-    assert!(end < killed[SEGMENT].len() && !killed.keys().any(|name| name.starts_with("index/")));
+    let mut killed = disk.files();
+    assert!(end < killed[SEGMENT].len() && !killed.keys().any(|name| name.ends_with(".ckpt")));
+    killed.retain(|name, _| !name.starts_with("index/"));
     store.close();
     Sample { trial, steps, killed, closed: disk.files() }
 }
