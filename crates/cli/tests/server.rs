@@ -201,3 +201,34 @@ fn with_tls_commands_trust_the_certificate_that_the_server_shows() {
     let untrusted = Sandbox::new().output(&["--server", &address, "stats"], b"");
     assert_eq!(untrusted.status.code(), Some(2));
 }
+
+#[test]
+fn a_self_signed_certificate_works_as_openssl_makes_it() {
+    let sandbox = Sandbox::new();
+    let files = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tls");
+    let (cert, key) = (format!("{files}/cert.pem"), format!("{files}/key.pem"));
+    let server = sandbox.up(&["--tls-cert", &cert, "--tls-key", &key]);
+    let sandbox = sandbox.with_turns();
+    let token = std::fs::read_to_string(sandbox.data().join("token")).unwrap();
+    let address = format!("https://{}", server.http());
+    let named = ["--server", &address, "--tls-ca", &cert, "--token", token.trim(), "stats", "--json"];
+    assert_eq!(Sandbox::new().json(&named, "")["turns"], 2);
+    let other = concat!(env!("CARGO_MANIFEST_DIR"), "/../server/tests/http/tls/cert.pem");
+    let named = ["--server", &address, "--tls-ca", other, "--token", token.trim(), "stats"];
+    let refused = String::from_utf8(Sandbox::new().output(&named, b"").stderr).unwrap();
+    assert!(refused.contains("openssl req -x509") && refused.contains("IP:127.0.0.1"), "{refused}");
+}
+
+#[test]
+fn a_token_file_that_others_can_read_stops_the_start() {
+    let sandbox = Sandbox::new();
+    assert!(sandbox.up(&[]).terminate().success());
+    let token = sandbox.data().join("token");
+    std::fs::set_permissions(&token, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    let refused = sandbox.output(&["up"], b"");
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        !refused.status.success() && said.contains("has mode 0644") && said.contains("chmod 600"),
+        "{said}"
+    );
+}

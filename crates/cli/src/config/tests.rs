@@ -44,6 +44,20 @@ fn flags_win_over_environment_over_file_over_default() {
 }
 
 #[test]
+fn the_memory_budget_is_a_size_from_every_source() {
+    let serve = ServeFlags { memory_budget: Some(64 << 20), ..ServeFlags::default() };
+    let env = vec![("HOME", "/h"), ("TURNKEEP_MEMORY_BUDGET", "128MiB")];
+    let file = "memory_budget = '1GiB'";
+    check(Case { serve, env: env.clone(), file, ..Case::default() }, "memory_budget", "67108864 (flag)");
+    check(Case { env, file, ..Case::default() }, "memory_budget", "134217728 (environment)");
+    check(Case { file, ..Case::default() }, "memory_budget", "1073741824 (file)");
+    check(Case { file: "memory_budget = 33554432", ..Case::default() }, "memory_budget", "33554432 (file)");
+    let wrong = vec![("HOME", "/h"), ("TURNKEEP_MEMORY_BUDGET", "lots")];
+    let error = resolve(Case { env: wrong, ..Case::default() }).unwrap_err().to_string();
+    assert!(error.contains("TURNKEEP_MEMORY_BUDGET") && error.contains("512MiB"), "{error}");
+}
+
+#[test]
 fn the_data_directory_follows_xdg_and_then_home() {
     check(Case::default(), "data", "/home/someone/.local/share/turnkeep (default)");
     let xdg = vec![("HOME", "/h"), ("XDG_DATA_HOME", "/x")];

@@ -30,7 +30,7 @@ pub(super) async fn serve(mut stream: UnixStream, hub: &Hub) {
     let outbox = &line.outbox;
     let _left = Leave { hub, conn, outbox };
     let (read, write) = stream.into_split();
-    let inbox = Inbox { read, buffer: BytesMut::new(), room: None };
+    let inbox = Inbox { read, buffer: BytesMut::new(), permits: Vec::new() };
     let drained = outbox.drain(write, hub.timeouts.write);
     tokio::pin!(drained);
     tokio::select! {
@@ -134,19 +134,19 @@ fn ended(refusal: Refusal) -> ServerMessage {
 
 async fn answer(outbox: &Outbox, hub: &Hub, message: ServerMessage) {
     let bytes = large_bytes(&message);
-    let room = match (bytes, &message) {
+    let permit = match (bytes, &message) {
         (LARGE_FROM_BYTES.., ServerMessage::Response { id, .. }) => match hub.memory.acquire(bytes).await {
-            Ok(room) => Ok(Some(room)),
+            Ok(permit) => Ok(Some(permit)),
             Err(_) => Err(ServerMessage::Response { id: *id, outcome: Err(Reason::Busy.into()) }),
         },
         _ => Ok(None),
     };
-    let (room, message) = match room {
-        Ok(room) => (room, message),
+    let (permit, message) = match permit {
+        Ok(permit) => (permit, message),
         Err(busy) => (None, busy),
     };
     match encode_message(&message) {
-        Ok(frame) => outbox.answer(frame, room),
+        Ok(frame) => outbox.answer(frame, permit),
         Err(error) => tracing::error!(%error, "an answer is too long to be sent"),
     }
 }
@@ -164,7 +164,7 @@ struct Inbox {
     read: OwnedReadHalf,
     buffer: BytesMut,
     /// For what a large message has sent so far.
-    room: Option<Vec<MemoryPermit>>,
+    permits: Vec<MemoryPermit>,
 }
 
 impl Inbox {
@@ -178,7 +178,7 @@ impl Inbox {
             if !self.buffer.is_empty() && deadline.is_none() {
                 deadline = Some(Instant::now() + hub.timeouts.message);
             }
-            self.make_room(hub).await?;
+            self.prepare_read(hub).await?;
             let read = self.read.read_buf(&mut self.buffer);
             let read = match deadline {
                 None => read.await,
@@ -202,19 +202,19 @@ impl Inbox {
         if body.len() > LARGE_FROM_BYTES {
             // What was decoded holds its own bytes: the large buffer is given back.
             self.buffer = BytesMut::from(&self.buffer[..]);
-            self.room = None;
+            self.permits.clear();
         }
         Ok(Some(incoming))
     }
 
-    /// Makes room for the next read; beyond some size, room that all connections share.
-    async fn make_room(&mut self, hub: &Hub) -> Result<(), Refusal> {
+    /// Prepares the next read; beyond some size it needs a part of the budget that all connections share.
+    async fn prepare_read(&mut self, hub: &Hub) -> Result<(), Refusal> {
         self.buffer.reserve(READ_BYTES);
-        let held = self.room.as_ref().map_or(0, Vec::len) * LARGE_FROM_BYTES;
+        let held = self.permits.len() * LARGE_FROM_BYTES;
         if self.buffer.len() >= held + LARGE_FROM_BYTES {
-            let room = hub.memory.acquire(LARGE_FROM_BYTES).await;
-            let room = room.map_err(|_| Refusal::new(Reason::Busy, "no room for a large message"))?;
-            self.room.get_or_insert_default().push(room);
+            let permit = hub.memory.acquire(LARGE_FROM_BYTES).await;
+            let permit = permit.map_err(|_| Refusal::new(Reason::Busy, "no memory for a large message"))?;
+            self.permits.push(permit);
         }
         Ok(())
     }

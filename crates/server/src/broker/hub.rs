@@ -1,4 +1,4 @@
-//! What all connections share: the machine, the outboxes, the sinks and the room for large messages.
+//! What all connections share: the machine, the outboxes, the sinks and the memory budget of large messages.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -136,9 +136,9 @@ impl Hub {
         let frame = encode_message(&ServerMessage::Inject(inject))
             .map_err(|error| Refusal::new(Reason::PayloadTooLarge, error.to_string()))?;
         let is_large = frame.len() >= LARGE_FROM_BYTES;
-        let room =
+        let permit =
             is_large.then(|| self.injections.try_acquire(frame.len()).ok_or(Reason::Busy)).transpose()?;
-        Ok(line.outbox.inject(frame, room)?)
+        Ok(line.outbox.inject(frame, permit)?)
     }
 
     fn broker(&self) -> MutexGuard<'_, Broker> {

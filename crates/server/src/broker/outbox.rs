@@ -25,7 +25,7 @@ enum Kind {
     View,
 }
 
-/// One frame, and the room that it takes until it is written.
+/// One frame, and the permit of a large one until it is written.
 struct Entry {
     frame: Bytes,
     kind: Kind,
@@ -70,7 +70,7 @@ impl Outbox {
         self.filled.notify_one();
     }
 
-    /// Puts an injection in, if there is room for it. A large one comes with its part of the room that all
+    /// Puts an injection in, if there is room for it. A large one comes with its part of the budget that all
     /// injections share.
     pub(super) fn inject(&self, frame: Bytes, permit: Option<MemoryPermit>) -> Result<(), Reason> {
         let mut queue = self.queue();

@@ -85,15 +85,18 @@ impl Arriving {
         chunk: &[u8],
         memory: &MemoryBudget,
     ) -> Result<(), ApiError> {
-        let large = match &mut self.large {
-            Some(large) => large,
-            None => {
-                let declared = declared.and_then(|len| usize::try_from(len).ok());
-                let most = declared.unwrap_or(self.bounds.bytes_max).max(self.bytes.len() + chunk.len());
-                self.large.insert(ArrivingBytes::new(most)?)
-            }
+        let large = if let Some(large) = &mut self.large {
+            large
+        } else {
+            let declared = declared.and_then(|len| usize::try_from(len).ok());
+            let most = declared.unwrap_or(self.bounds.bytes_max).max(self.bytes.len() + chunk.len());
+            self.large.insert(ArrivingBytes::new(most)?)
         };
-        if let Some(wanted) = large.wanted(self.bytes.len() + chunk.len()) {
+        let more = self.bytes.len() + chunk.len();
+        if more > large.bytes_left() {
+            return Err(ApiError::bad_request("the body is longer than it says"));
+        }
+        if let Some(wanted) = large.wanted(more) {
             large.cover(wanted, wanted.acquire(memory).await?);
         }
         large.append(&std::mem::take(&mut self.bytes));

@@ -56,6 +56,11 @@ impl ArrivingBytes {
         &self.buffer[..self.filled]
     }
 
+    /// How many bytes may still come.
+    pub(crate) fn bytes_left(&self) -> usize {
+        self.buffer.len() - self.filled
+    }
+
     /// Whether all bytes have come.
     pub(crate) fn is_complete(&self) -> bool {
         self.filled == self.buffer.len()

@@ -233,6 +233,23 @@ mod tests {
     }
 
     #[test]
+    fn what_a_command_made_keeps_its_part_until_the_bytes_are_gone() {
+        let budget = MemoryBudget::new(16 << 20, WAIT_MAX);
+        let make = |bytes: Vec<u8>| {
+            let permit = budget.try_acquire(4 << 20).unwrap();
+            let blob = turnkeep_store::NewBlob::from_raw(bytes.into(), 8 << 20);
+            permit.during_command(|| Ok(Command::PutBlob(blob?))).unwrap()
+        };
+        let command = make((0..300_000_u32).flat_map(u32::to_le_bytes).collect());
+        let kept = budget.used_bytes();
+        assert!(kept > 0 && kept < 2 << 20, "{kept}");
+        drop(command);
+        assert_eq!(budget.used_bytes(), 0);
+        assert!(budget.try_acquire(1).unwrap().during_command(|| Err(too_busy())).is_err());
+        assert_eq!(budget.used_bytes(), 0);
+    }
+
+    #[test]
     fn a_permit_lives_as_long_as_its_bytes() {
         let budget = MemoryBudget::new(40 * UNIT_BYTES, WAIT_MAX);
         let bytes = budget.try_acquire(5 * UNIT_BYTES).unwrap().hold(vec![7; 100]);

@@ -21,7 +21,7 @@ use super::dispatch::{Slow, Step, settle};
 use super::greeting::{self, GREETING_BYTES_MAX};
 use super::inbox::Inbox;
 use super::large_frame::LargeFrame;
-use super::outbox::Outbox;
+use super::outbox::{Outbox, UNREAD_BYTES_MAX};
 use super::replies::{Owed, Replies, Settled, Ticket};
 use super::subscription::{Chunk, Subscriptions};
 use super::watchdog::{Activity, Late, Watchdog};
@@ -33,6 +33,8 @@ use crate::unauthenticated::Newcomer;
 const IN_FLIGHT_REQUESTS_MAX: usize = 1024;
 /// Bytes of requests and answers that may wait in a connection's queue.
 const IN_FLIGHT_BYTES_MAX: usize = 4 << 20;
+/// As many of them need no memory permit.
+const IN_FLIGHT_BYTES_FREE: usize = 512 << 10;
 /// How long a peer that has hung up may take to let us do so too.
 const ENDED_LINGER: Duration = Duration::from_secs(1);
 /// How long a peer that we hang up on may take to read why.
@@ -87,6 +89,8 @@ pub(super) struct Connection<S> {
     slow: Option<Slow>,
     subscriptions: Subscriptions,
     permit_wait: Option<PermitWait>,
+    /// The permit for many requests and answers, each of them small, that wait in this connection.
+    in_flight_permit: Option<MemoryPermit>,
     watchdog: Watchdog,
     stopping: Pin<Box<WaitForCancellationFutureOwned>>,
 }
@@ -107,6 +111,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             slow: None,
             subscriptions: Subscriptions::default(),
             permit_wait: None,
+            in_flight_permit: None,
             watchdog: Watchdog::new(&config.timeouts),
             stopping: Box::pin(tcp.shared.stopping.clone().cancelled_owned()),
             tcp,
@@ -191,6 +196,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             && self.replies.len() < IN_FLIGHT_REQUESTS_MAX
             && self.replies.bytes() < IN_FLIGHT_BYTES_MAX
             && self.outbox.has_capacity()
+            && (self.in_flight_permit.is_some() || self.in_flight_bytes() < IN_FLIGHT_BYTES_FREE)
+    }
+
+    fn in_flight_bytes(&self) -> usize {
+        self.replies.bytes() + self.outbox.unread_bytes()
+    }
+
+    /// Takes or gives back the permit for much that waits. Nothing waits for this permit: without it the
+    /// connection takes no more requests until the ones that it has are answered.
+    fn cover_in_flight(&mut self) {
+        if self.in_flight_bytes() < IN_FLIGHT_BYTES_FREE {
+            self.in_flight_permit = None;
+        } else if self.in_flight_permit.is_none() {
+            self.in_flight_permit =
+                self.tcp.shared.memory.try_acquire(IN_FLIGHT_BYTES_MAX + UNREAD_BYTES_MAX);
+        }
     }
 
     fn is_reading(&self) -> bool {
@@ -219,6 +240,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     /// Takes every whole frame that may be taken now.
     fn take_frames(&mut self) {
         let mut taken = false;
+        self.cover_in_flight();
         while self.phase != Phase::Closing && self.permit_wait.is_none() && self.has_capacity() {
             match self.inbox.take(self.frame_bytes_max()) {
                 Ok(Some(frame)) => self.on_frame(frame),
@@ -229,6 +251,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 Err(too_long) => self.refuse_frame(too_long),
             }
             taken = true;
+            self.cover_in_flight();
         }
         if taken {
             self.inbox.shed();

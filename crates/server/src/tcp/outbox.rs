@@ -16,7 +16,7 @@ use super::large_frame::LargeFrame;
 use crate::memory::MemoryPermit;
 
 /// Bytes that may wait for the peer before it is asked for nothing more.
-const UNREAD_BYTES_MAX: usize = 1 << 20;
+pub(super) const UNREAD_BYTES_MAX: usize = 1 << 20;
 /// A larger buffer is given back when it is empty.
 const BUFFER_BYTES_KEPT: usize = 16 << 10;
 
@@ -53,8 +53,12 @@ impl Outbox {
 
     /// Whether more may be put in.
     pub(super) fn has_capacity(&self) -> bool {
-        let pieces: usize = self.pieces.iter().map(Bytes::len).sum();
-        pieces + self.buffer.len() < UNREAD_BYTES_MAX
+        self.unread_bytes() < UNREAD_BYTES_MAX
+    }
+
+    /// Bytes that wait for the peer.
+    pub(super) fn unread_bytes(&self) -> usize {
+        self.pieces.iter().map(Bytes::len).sum::<usize>() + self.buffer.len()
     }
 
     /// Whether others may be waiting for the memory that this takes.

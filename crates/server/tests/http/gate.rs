@@ -1,5 +1,6 @@
 //! Token, cookie, Host and Origin over real sockets. The whole table is tested where it is decided.
 
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use turnkeep_server::{Auth, Token};
 
 use crate::client::Server;
@@ -146,5 +147,37 @@ async fn without_auth_other_sites_are_still_refused() {
     server.get("/v1/contexts").header("sec-fetch-site", "cross-site").send().await.error(403, "Forbidden");
     assert_eq!(server.get("/v1/contexts").header("sec-fetch-site", "same-origin").send().await.status, 200);
     assert_eq!(server.get("/?token=any").send().await.status, 303);
+    server.stop().await;
+}
+
+/// Sends a request with the token on a connection that stays open, and reads until its answer has begun.
+async fn ask_on(stream: &mut tokio::net::TcpStream, token: &str) -> String {
+    let ask =
+        format!("GET /v1/contexts HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\r\n");
+    stream.write_all(ask.as_bytes()).await.unwrap();
+    let mut answer = vec![0; 4096];
+    let read = stream.read(&mut answer).await.unwrap();
+    String::from_utf8_lossy(&answer[..read]).into_owned()
+}
+
+#[tokio::test]
+async fn a_flood_of_silent_connections_keeps_nobody_out() {
+    let server = Server::with(|config| {
+        config.auth = Auth::Token(Token::new("secret"));
+        config.unauthenticated_max = 2;
+    })
+    .await;
+    let connect = || tokio::net::TcpStream::connect(server.addr);
+    let mut known = connect().await.unwrap();
+    assert!(ask_on(&mut known, "secret").await.starts_with("HTTP/1.1 200"));
+    let mut refused = connect().await.unwrap();
+    assert!(ask_on(&mut refused, "wrong").await.starts_with("HTTP/1.1 401"));
+    let (mut first, mut second) = (connect().await.unwrap(), connect().await.unwrap());
+    let mut rest = Vec::new();
+    drop(refused.read_to_end(&mut rest).await);
+    assert!(ask_on(&mut second, "secret").await.starts_with("HTTP/1.1 200"));
+    assert!(ask_on(&mut first, "secret").await.starts_with("HTTP/1.1 200"), "there is place for two");
+    assert!(ask_on(&mut known, "secret").await.starts_with("HTTP/1.1 200"));
+    drop((known, first, second));
     server.stop().await;
 }

@@ -378,3 +378,15 @@ async fn a_connection_is_kept_for_the_next_request_and_closed_at_shutdown() {
     server.stop().await;
     assert_eq!(within(stream.read(&mut [0; 16])).await.unwrap(), 0);
 }
+
+#[tokio::test]
+async fn short_values_count_by_the_memory_that_they_take() {
+    let server = Server::with(|config| config.memory_budget_bytes = 16 << 20).await;
+    let context = server.context().await;
+    // Half a megabyte of text, and dozens of megabytes of values.
+    let body = format!(r#"{{"type_id":"x","type_version":1,"data":[{}0]}}"#, "0,".repeat(256 << 10));
+    let path = format!("/v1/contexts/{context}/turns");
+    server.call("POST", &path).body(body.into_bytes()).send().await.error(413, "TooLarge");
+    server.append(&context, json!({"payload_b64": "AAAA"})).await;
+    server.stop().await;
+}

@@ -106,3 +106,26 @@ async fn without_auth_a_hello_is_optional_and_may_be_empty() {
     assert!(matches!(peer.ask(&Request::Hello(None)).await, Response::Hello(Welcome { version: 1, .. })));
     server.stop().await;
 }
+
+#[tokio::test]
+async fn a_flood_of_silent_connections_keeps_nobody_out() {
+    let server = Server::start_with(|config| {
+        config.auth = Auth::Token(Token::new("secret"));
+        config.unauthenticated_max = 2;
+    })
+    .await;
+    let mut known = server.connect().await;
+    known.ask(&hello(r#"{"token":"secret"}"#)).await;
+    let mut silent = Vec::new();
+    for _ in 0..5 {
+        silent.push(server.connect().await);
+    }
+    for oldest in &mut silent[..3] {
+        assert!(oldest.no_frame().await, "the oldest connections without a token are closed");
+    }
+    for youngest in &mut silent[3..] {
+        assert!(matches!(youngest.ask(&hello(r#"{"token":"secret"}"#)).await, Response::Hello(_)));
+    }
+    known.new_context().await;
+    server.stop().await;
+}

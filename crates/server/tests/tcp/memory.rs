@@ -10,6 +10,8 @@ use crate::support::{Peer, Server, append, context, noise, sent, status};
 
 const SHORT: Duration = Duration::from_millis(50);
 const MIB: usize = 1 << 20;
+/// Requests on one connection at once.
+const REQUESTS: usize = 40;
 /// What a frame that puts a blob has besides the blob.
 const PUT_BYTES: usize = 16 + 32 + 4;
 
@@ -151,6 +153,24 @@ async fn a_subscriber_without_room_is_told_where_to_resume() {
     let (_, response) = peer.receive().await;
     let Response::Error(failure) = response else { panic!("{response:?}") };
     assert_eq!((failure.status, failure.body().details["resume_after"].as_str()), (429, Some("1")));
+    drop(hoarders);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn without_memory_many_small_requests_are_slower_but_all_are_answered() {
+    let server = small_server().await;
+    let mut peer = server.connect().await;
+    let home = peer.new_context().await;
+    let hoarders = hoarders(&server).await;
+    // More than a connection may have in flight without a permit, and all of it before an answer is read.
+    // The server takes the rest when it has answered some, so the writes end.
+    for _ in 0..REQUESTS {
+        peer.send(&Request::AppendTurn(append(home, noise(100 << 10)))).await;
+    }
+    for _ in 0..REQUESTS {
+        assert!(matches!(peer.receive().await.1, Response::TurnAppended(_)));
+    }
     drop(hoarders);
     server.stop().await;
 }
