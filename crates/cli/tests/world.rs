@@ -330,7 +330,8 @@ fn a_subscription_over_standard_output_tells_of_news_until_it_is_cancelled() {
     assert_eq!(found["result"]["resultType"], "complete", "{found}");
     let wanted = json!({ "resourceSubscriptions": ["turnkeep://worlds/team/stream"] });
     let listen = json!({ "_meta": meta, "notifications": wanted });
-    agent.send(&json!({ "jsonrpc": "2.0", "id": "news", "method": "subscriptions/listen", "params": listen }));
+    agent
+        .send(&json!({ "jsonrpc": "2.0", "id": "news", "method": "subscriptions/listen", "params": listen }));
     assert_eq!(agent.hear()["method"], "notifications/subscriptions/acknowledged");
     sandbox.ok(&words("world write team --as BOB --to GEORGE", "Not for ANN."));
     sandbox.ok(&words("world write team --as BOB", "For all."));

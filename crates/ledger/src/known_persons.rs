@@ -60,8 +60,10 @@ impl KnownPerson {
     }
 
     fn is_called(&self, folded: &str) -> bool {
-        let names = [self.id.as_str(), &self.label].into_iter().chain(self.aliases.iter().map(String::as_str));
-        names.into_iter().any(|name| fold(name) == folded)
+        let mut names = [self.id.as_str(), self.label.as_str()]
+            .into_iter()
+            .chain(self.aliases.iter().map(String::as_str));
+        names.any(|name| fold(name) == folded)
     }
 }
 
@@ -178,8 +180,7 @@ mod tests {
     fn world(profile: Profile) -> World {
         let mut world = World::new(Config::new(name("w"), profile, WorldTime::at(Timestamp(1))));
         for (id, label, alias) in [("ANN", "Ann", "A"), ("BOB", "Robert", "Bobby"), ("BEA", "Bea", "A")] {
-            let person =
-                Person { label: label.into(), aliases: vec![alias.into()], ..Person::met(name(id)) };
+            let person = Person { label: label.into(), aliases: vec![alias.into()], ..Person::met(name(id)) };
             world.apply(Fact::Person(person));
         }
         world

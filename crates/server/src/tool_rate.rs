@@ -60,7 +60,10 @@ mod tests {
         }
         tokio::time::advance(WINDOW / 4).await;
         let refused = rate.admit(TokenId(1)).unwrap_err();
-        assert_eq!((refused.word, &refused.details[RETRY_AFTER_SECONDS]), (Some(Code::TooManyRequests), &45.into()));
+        assert_eq!(
+            (refused.word, &refused.details[RETRY_AFTER_SECONDS]),
+            (Some(Code::TooManyRequests), &45.into())
+        );
         rate.admit(TokenId(2)).unwrap();
         tokio::time::advance(WINDOW).await;
         rate.admit(TokenId(1)).unwrap();

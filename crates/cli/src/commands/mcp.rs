@@ -26,7 +26,7 @@ use lines::{Line, MESSAGE_BYTES_MAX};
 use message::Message;
 use store::{Answer, Store};
 
-/// JSON-RPC's code of a request that is none.
+/// JSON-RPC's code of an invalid request.
 const INVALID_REQUEST: i32 = -32600;
 /// JSON-RPC's code of a failure that is not the caller's.
 const INTERNAL_ERROR: i32 = -32603;

@@ -52,7 +52,7 @@ impl<'a> Arguments<'a> {
         &self.0
     }
 
-    /// What was given under a name, as it was given.
+    /// The value of an argument; null where it is absent.
     pub(super) fn given(&self, name: &str) -> Value {
         self.0.value.get(name).cloned().unwrap_or_default()
     }

@@ -41,11 +41,8 @@ pub(super) async fn run(shared: &Arc<Shared>, caller: &Caller, params: &Value) -
 }
 
 /// Where a fault of a shape that the server built is in the arguments that it was built from.
-const ARGUMENTS: &[(&str, &str)] = &[
-    ("tool.query_text", "query"),
-    ("tool.constraints.time_window.", ""),
-    ("tool.constraints.", ""),
-];
+const ARGUMENTS: &[(&str, &str)] =
+    &[("tool.query_text", "query"), ("tool.constraints.time_window.", ""), ("tool.constraints.", "")];
 
 /// The error with its path in the arguments, which are all that the caller knows.
 fn about_arguments(mut error: ApiError) -> ApiError {

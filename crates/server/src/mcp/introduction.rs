@@ -57,7 +57,8 @@ fn to_a_person(world: &World, who: &Principal) -> String {
 }
 
 fn introduced(others: &[&KnownPerson]) -> String {
-    let names: Vec<String> = others.iter().take(INTRODUCED_PERSONS_MAX).map(|person| introduce(person)).collect();
+    let names: Vec<String> =
+        others.iter().take(INTRODUCED_PERSONS_MAX).map(|person| introduce(person)).collect();
     match others.len().saturating_sub(INTRODUCED_PERSONS_MAX) {
         0 => format!("Others here: {}.", names.join(", ")),
         more => format!("Others here: {} and {more} more, whom whoami lists.", names.join(", ")),

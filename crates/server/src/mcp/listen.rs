@@ -69,7 +69,8 @@ pub(super) fn list(shared: &Shared, caller: &Caller) -> Value {
 /// Answers `resources/read`: the newest entries, as `ledger_read` gives them.
 pub(super) async fn read(shared: &Shared, caller: &Caller, params: &Value) -> Result<Value, Failure> {
     let asked = params.get("uri").and_then(Value::as_str).unwrap_or_default();
-    let asker = asker_at(shared, caller, asked).ok_or_else(|| Failure::bad_params("there is no such resource"))?;
+    let asker =
+        asker_at(shared, caller, asked).ok_or_else(|| Failure::bad_params("there is no such resource"))?;
     let (given, schema) = (json!({ "newest": 50 }), json!({ "properties": { "newest": {} } }));
     let read = async {
         let arguments = Arguments::new(&given, &schema)?;

@@ -61,9 +61,10 @@ pub(crate) async fn message(
         Ok(Incoming::Request(request)) => request,
         Ok(Incoming::Notification) => {
             let checked = revision::check_notification(&headers);
-            return Ok(checked.map_or_else(|failure| respond(&Value::Null, Err(failure)), |()| {
-                StatusCode::ACCEPTED.into_response()
-            }));
+            return Ok(checked.map_or_else(
+                |failure| respond(&Value::Null, Err(failure)),
+                |()| StatusCode::ACCEPTED.into_response(),
+            ));
         }
         Err(failure) => return Ok(respond(&Value::Null, Err(failure))),
     };

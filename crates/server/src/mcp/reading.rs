@@ -155,8 +155,9 @@ impl Wanted {
             }
             results.push(result);
         }
-        let notes = (results.len() < found.len())
-            .then(|| format!("the first {} of {} are shown: ask for fewer at a time", results.len(), found.len()));
+        let notes = (results.len() < found.len()).then(|| {
+            format!("the first {} of {} are shown: ask for fewer at a time", results.len(), found.len())
+        });
         let empty = results.is_empty();
         Ok(json!({ "results": results, "empty": empty, "notes": notes }))
     }
@@ -216,32 +217,31 @@ pub(super) async fn capsule(
     arguments.text("person_id")?;
     let person = person_named(shared, asker, arguments).await?;
     let pack = asker.ask(shared, asker.request("CAPSULE_GET", "", &json!({ "person_id": person }))).await?;
-    with_sources(shared, asker, pack, |pack| {
-        let sections = pack.get("sections").and_then(Value::as_array);
-        sections.into_iter().flatten().filter_map(|section| section.pointer("/provenance/used_entry_ids")).collect()
-    })
-    .await
+    with_sources(shared, asker, pack).await
 }
 
 /// `scene_pack_build`
 pub(super) async fn scene(shared: &Arc<Shared>, asker: &Asker) -> Result<Value, ApiError> {
     let pack = asker.ask(shared, asker.request("SCENE_PACK_BUILD", "", &json!({}))).await?;
-    with_sources(shared, asker, pack, |pack| pack.pointer("/provenance/used_entry_ids").into_iter().collect()).await
+    with_sources(shared, asker, pack).await
 }
 
 /// A pack with the authors and audiences of what it quotes.
-async fn with_sources(
-    shared: &Shared,
-    asker: &Asker,
-    mut pack: Value,
-    lists: fn(&Value) -> Vec<&Value>,
-) -> Result<Value, ApiError> {
+async fn with_sources(shared: &Shared, asker: &Asker, mut pack: Value) -> Result<Value, ApiError> {
     look(shared, asker, move |view| {
-        let ids = lists(&pack).into_iter().filter_map(Value::as_array).flatten().filter_map(Value::as_str);
-        pack["sources"] = shown::sources(view, ids);
+        let sources = shown::sources(view, used_entries(&pack));
+        pack["sources"] = sources;
         Ok(pack)
     })
     .await
+}
+
+/// The entries that a pack, or one of its sections, says that it was made from.
+fn used_entries(pack: &Value) -> impl Iterator<Item = &str> {
+    let sections = pack.get("sections").and_then(Value::as_array).into_iter().flatten();
+    let lists =
+        std::iter::once(pack).chain(sections).filter_map(|part| part.pointer("/provenance/used_entry_ids"));
+    lists.filter_map(Value::as_array).flatten().filter_map(Value::as_str)
 }
 
 /// `ledger_read`
@@ -288,7 +288,8 @@ impl Page {
         let cursor = arguments.optional_text("cursor")?.map(str::to_owned);
         let newest = arguments.optional_count("newest")?;
         if newest.is_some() && cursor.is_some() {
-            let message = "cannot be given with a cursor: newest starts at the end, a cursor where you left off";
+            let message =
+                "cannot be given with a cursor: newest starts at the end, a cursor where you left off";
             return Err(Fault::new(Code::BadLimit, "newest", message));
         }
         let limit = arguments.optional_count("limit")?.unwrap_or(projection::PAGE_ENTRIES_MAX);

@@ -75,8 +75,8 @@ pub(super) fn check_notification(headers: &HeaderMap) -> Result<(), Failure> {
 
 /// The revision in which `initialize` is answered: the one that is asked for, if it has a handshake.
 pub(super) fn with_handshake(asked: Option<&str>) -> &'static str {
-    let spoken = SPOKEN.into_iter().filter(|revision| *revision != PER_REQUEST);
-    spoken.into_iter().find(|revision| asked == Some(revision)).unwrap_or(NEWEST_WITH_HANDSHAKE)
+    let mut spoken = SPOKEN.into_iter().filter(|revision| *revision != PER_REQUEST);
+    spoken.find(|revision| asked == Some(*revision)).unwrap_or(NEWEST_WITH_HANDSHAKE)
 }
 
 fn refuse_unspoken(named: Option<&str>) -> Result<(), Failure> {
@@ -180,11 +180,13 @@ mod tests {
 
     #[test]
     fn a_request_is_of_the_era_that_it_names_and_contradictions_are_refused() {
-        let check = |pairs: &[(&'static str, &str)], method: &str, params: Value, expect: Result<Era, i32>| {
-            let got = era_of(&headers(pairs), &request(method, params.clone()));
-            let code = |failure| super::super::rpc::write(&Value::Null, Err(failure))["error"]["code"].clone();
-            assert_eq!(got.map_err(code), expect.map_err(Value::from), "{pairs:?} {method} {params}");
-        };
+        let check =
+            |pairs: &[(&'static str, &str)], method: &str, params: Value, expect: Result<Era, i32>| {
+                let got = era_of(&headers(pairs), &request(method, params.clone()));
+                let code =
+                    |failure| super::super::rpc::write(&Value::Null, Err(failure))["error"]["code"].clone();
+                assert_eq!(got.map_err(code), expect.map_err(Value::from), "{pairs:?} {method} {params}");
+            };
         let modern = [(REVISION_HEADER, "2026-07-28"), (METHOD_HEADER, "tools/list")];
         let list = json!({ "_meta": meta("2026-07-28") });
         check(&[], "tools/list", json!({}), Ok(Era::Handshake));
@@ -204,8 +206,7 @@ mod tests {
     fn the_name_of_a_call_is_compared_decoded() {
         let call = json!({ "_meta": meta("2026-07-28"), "name": "wörld", "arguments": {} });
         for (name, is_same) in [("=?base64?d8O2cmxk?=", true), ("world", false), ("=?base64?!?=", false)] {
-            let pairs =
-                [(REVISION_HEADER, "2026-07-28"), (METHOD_HEADER, "tools/call"), (NAME_HEADER, name)];
+            let pairs = [(REVISION_HEADER, "2026-07-28"), (METHOD_HEADER, "tools/call"), (NAME_HEADER, name)];
             let got = era_of(&headers(&pairs), &request("tools/call", call.clone()));
             assert_eq!(got.is_ok(), is_same, "{name}");
         }

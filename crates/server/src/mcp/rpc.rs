@@ -39,7 +39,7 @@ impl Failure {
         Self { code, message: message.into(), data: None, status: StatusCode::OK }
     }
 
-    /// A message that is none: nothing says whose answer this is.
+    /// The failure of bytes that are no message, so that no request is named in the answer.
     fn no_message(code: i32, message: impl Into<String>) -> Self {
         Self::new(code, message).with_status(StatusCode::BAD_REQUEST)
     }

@@ -148,7 +148,11 @@ mod tests {
     fn a_line_over_the_limit_is_passed_over_and_its_id_is_found_wherever_it_stands() {
         for (before, after, id) in [
             (r#"{"jsonrpc":"2.0","id":7,"method":"m","params":{"id":1,"text":""#, r#""}}"#, Some(json!(7))),
-            (r#"{"method":"m","params":{"id":1,"text":""#, r#""},"jsonrpc":"2.0","id":"a,}b"}"#, Some(json!("a,}b"))),
+            (
+                r#"{"method":"m","params":{"id":1,"text":""#,
+                r#""},"jsonrpc":"2.0","id":"a,}b"}"#,
+                Some(json!("a,}b")),
+            ),
             (r#"{"params":["\"id\":3,\\",""#, r#""], "id" : 9 }"#, Some(json!(9))),
             (r#"{"id":"say \"hi\"","params":""#, r#""}"#, Some(json!("say \"hi\""))),
             (r#"{"params":{"id":4,"text":""#, r#""}}"#, None),

@@ -168,7 +168,8 @@ mod tests {
         assert_eq!(call("ledger_read", &json!({})).write_id(), None);
         // What the server will refuse is not touched.
         assert_eq!(call("ledger_write", &json!({ "request_id": 7 })).write_id(), None);
-        let twice = br#"{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/call","params":{"name":"ledger_write"}}"#;
+        let twice =
+            br#"{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/call","params":{"name":"ledger_write"}}"#;
         assert_eq!(Message::read(twice.to_vec()).unwrap().bytes, twice);
     }
 

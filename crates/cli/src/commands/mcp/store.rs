@@ -10,6 +10,7 @@ use anyhow::Result;
 use bytes::Bytes;
 use hyper::StatusCode;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::message::Message;
 use crate::config::Config;
@@ -21,6 +22,8 @@ use crate::session::{Need, Session};
 /// How often a message is sent, and the pause before the next time.
 const TRIES_MAX: usize = 20;
 const PAUSE: Duration = Duration::from_millis(100);
+/// No more tries after this time: looking for a server may take long by itself.
+const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
 
 /// What the server said.
 pub(super) struct Answer {
@@ -58,10 +61,11 @@ impl<'a> Store<'a> {
 
     /// Hands a message over and waits for its answer.
     pub(super) async fn ask(&mut self, message: &Message) -> Result<Answer> {
-        let mut may_be_done = false;
+        let (mut may_be_done, begun) = (false, Instant::now());
         for tries in 1.. {
+            let is_last = tries == TRIES_MAX || begun.elapsed() > GIVE_UP_AFTER;
             let error = match self.send(message).await {
-                Ok(answer) if tries == TRIES_MAX || !is_of_a_server_that_ends(&answer) => return Ok(answer),
+                Ok(answer) if is_last || !is_of_a_server_that_ends(&answer) => return Ok(answer),
                 Ok(_) => Failure::new("the server is shutting down").into(),
                 Err(error) => error,
             };
@@ -69,7 +73,7 @@ impl<'a> Store<'a> {
             if may_be_done && !message.may_be_repeated() {
                 return Err(error.context("whether it was carried out is not known"));
             }
-            if tries == TRIES_MAX {
+            if is_last {
                 return Err(if may_be_done { unknown_outcome(error, message) } else { error });
             }
             tokio::time::sleep(PAUSE).await;
@@ -91,6 +95,7 @@ impl<'a> Store<'a> {
         self.session.http.forget_last();
         if !self.is_fresh && !self.session.http.is_connected() && self.may_have_a_successor() {
             self.session = Self::find(self.config).await?;
+            self.session.http.forget_last();
         }
         self.session.http.reach().await?;
         self.is_fresh = false;

@@ -243,7 +243,9 @@ async fn an_agent_is_told_who_it_is_where_and_with_whom() {
         answer["result"]["instructions"].as_str().unwrap().to_owned()
     };
     let said = hello(Kind::Writer).await;
-    for words in ["You are BOB", "world `team`", "ANN", "CAROL (Carol the reviewer)", "write as BOB", "newest = 20"] {
+    for words in
+        ["You are BOB", "world `team`", "ANN", "CAROL (Carol the reviewer)", "write as BOB", "newest = 20"]
+    {
         assert!(said.contains(words), "{words}: {said}");
     }
     assert!(said.contains("GEORGE (Operator), the operator"), "{said}");
@@ -251,8 +253,12 @@ async fn an_agent_is_told_who_it_is_where_and_with_whom() {
     assert!(hello(Kind::Owner).await.contains("Worlds: "));
     let (own, failed) = call(&team, Kind::Writer, "whoami", json!({})).await;
     assert!(!failed, "{own}");
-    assert_eq!((&own["person_id"], &own["world_id"], &own["may_write"]), (&json!("BOB"), &json!("team"), &json!(true)));
-    let ids: Vec<_> = own["persons"].as_array().unwrap().iter().map(|p| p["person_id"].as_str().unwrap()).collect();
+    assert_eq!(
+        (&own["person_id"], &own["world_id"], &own["may_write"]),
+        (&json!("BOB"), &json!("team"), &json!(true))
+    );
+    let ids: Vec<_> =
+        own["persons"].as_array().unwrap().iter().map(|p| p["person_id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["GEORGE", "ANN", "BOB", "CAROL", "DAN", "DORA"]);
     let (more, _) = call(&team, Kind::Writer, "whoami", json!({ "after": "CAROL" })).await;
     assert_eq!(more["persons"].as_array().unwrap().len(), 2);
@@ -271,12 +277,14 @@ async fn persons_are_named_by_id_or_label_and_an_unknown_one_is_answered_with_th
         assert_eq!(written["entries"][0]["audience"], "only you and CAROL (Carol the reviewer)", "{name}");
     }
     let twice = write(&team, json!({ "text": "x", "visible_to": ["CAROL", "Caz", "Operator"] })).await;
-    assert_eq!(
-        twice["entries"][0]["audience"],
-        "only you, CAROL (Carol the reviewer) and GEORGE (Operator)"
-    );
+    assert_eq!(twice["entries"][0]["audience"], "only you, CAROL (Carol the reviewer) and GEORGE (Operator)");
     for (tool, arguments, word, path) in [
-        ("ledger_write", json!({ "text": "x", "visible_to": ["Eve"] }), "VISIBILITY_INVALID", "visible_to[0]"),
+        (
+            "ledger_write",
+            json!({ "text": "x", "visible_to": ["Eve"] }),
+            "VISIBILITY_INVALID",
+            "visible_to[0]",
+        ),
         ("ledger_search", json!({ "query": "x", "person_id": "Eve" }), "NOT_FOUND", "person_id"),
         ("capsule_get", json!({ "person_id": "Eve" }), "NOT_FOUND", "person_id"),
         ("capsule_get", json!({ "person_id": "D" }), "NOT_FOUND", "person_id"),
@@ -288,7 +296,7 @@ async fn persons_are_named_by_id_or_label_and_an_unknown_one_is_answered_with_th
         assert!(message.contains("DAN (Dan), DORA (Dora)"), "{tool} {arguments}: {message}");
     }
     let (found, failed) =
-        call(&team, Kind::Writer, "ledger_search", json!({ "query": "to", "person_id": "bob" })).await;
+        call(&team, Kind::Writer, "ledger_search", json!({ "query": "carol", "person_id": "bob" })).await;
     assert!(!failed && !found["results"].as_array().unwrap().is_empty(), "{found}");
     let (capsule, failed) = call(&team, Kind::Writer, "capsule_get", json!({ "person_id": "Bob" })).await;
     assert!(!failed && capsule["sources"][0]["audience"].is_string(), "{capsule}");
@@ -336,7 +344,8 @@ async fn an_answer_keeps_within_its_budget_and_every_byte_is_reached() {
     assert_eq!(page.get("pocket"), None);
     let (newest, _) = call(&team, Kind::Reader, "ledger_read", json!({ "newest": 3 })).await;
     let entries = newest["stream"]["entries"].as_array().unwrap();
-    let first_words: Vec<_> = entries.iter().map(|e| e["text"].as_str().unwrap().split(' ').next().unwrap()).collect();
+    let first_words: Vec<_> =
+        entries.iter().map(|e| e["text"].as_str().unwrap().split(' ').next().unwrap()).collect();
     assert_eq!((first_words, &newest["stream"]["older"]), (vec!["57", "58", "59"], &json!(59)));
     let (behind, failed) =
         call(&team, Kind::Reader, "ledger_get", json!({ "ids": [id], "offset": long.len() + 1 })).await;
@@ -362,7 +371,8 @@ async fn one_call_writes_several_entries_or_none() {
     assert_eq!((&shown["title"], &shown["location"]), (&json!("Review on Friday"), &json!("room 4")));
     assert_eq!(shown["audience"], "only you and BOB");
     let item_id = written["calendar"][0]["item_id"].clone();
-    let cancel = json!({ "text": "No review.", "visible_to": ["ANN"], "calendar": [{ "supersedes": item_id }] });
+    let cancel =
+        json!({ "text": "No review.", "visible_to": ["ANN"], "calendar": [{ "supersedes": item_id }] });
     write(&team, cancel).await;
     let (page, _) = call(&team, Kind::Reader, "ledger_pocket", json!({ "part": "calendar" })).await;
     assert_eq!(page["items"], json!([]));
@@ -398,7 +408,8 @@ async fn a_reply_goes_to_those_who_may_see_what_it_answers_and_names_it_to_them_
     assert_eq!(written["entries"][0]["reply_to"], asked);
     let told = write(&team, json!({ "text": "It is safe.", "reply_to": asked, "visible_to": ["ANN"] })).await;
     let told = told["entries"][0]["entry_id"].as_str().unwrap().to_owned();
-    let seen = async |kind| call(&team, kind, "ledger_get", json!({ "ids": [told] })).await.0["results"][0].clone();
+    let seen =
+        async |kind| call(&team, kind, "ledger_get", json!({ "ids": [told] })).await.0["results"][0].clone();
     assert_eq!(seen(Kind::Writer).await["reply_to"], asked);
     assert_eq!(seen(Kind::Reader).await.get("reply_to"), None, "ANN may not know of the question");
     let one = async |kind| team.get(kind, &format!("/v1/worlds/team/entries/{told}")).await.json();
@@ -419,7 +430,8 @@ async fn a_write_that_expects_a_cursor_is_refused_when_something_visible_came() 
     let cursor = page["stream"]["cursor_after"].clone();
     team.say("r-2", "Stop.").await;
     let (answer, failed) =
-        call(&team, Kind::Writer, "ledger_write", json!({ "text": "Shipped.", "expected_cursor": cursor })).await;
+        call(&team, Kind::Writer, "ledger_write", json!({ "text": "Shipped.", "expected_cursor": cursor }))
+            .await;
     assert!(failed && answer["error"]["code"] == "HEAD_MOVED", "{answer}");
     let (page, _) = call(&team, Kind::Writer, "ledger_read", json!({ "cursor": cursor })).await;
     assert_eq!(page["stream"]["entries"][0]["text"], "Stop.");
@@ -450,7 +462,8 @@ async fn a_read_waits_until_something_visible_comes() {
 #[tokio::test]
 async fn two_agents_may_use_the_same_request_id() {
     let team = Team::start().await;
-    let minted = team.post(Kind::Owner, "/v1/worlds/team/tokens", &json!({ "person_id": "ANN", "write": true })).await;
+    let minted =
+        team.post(Kind::Owner, "/v1/worlds/team/tokens", &json!({ "person_id": "ANN", "write": true })).await;
     let ann = minted.json()["token"].as_str().unwrap().to_owned();
     let params = json!({ "name": "ledger_write", "arguments": { "text": "mine", "request_id": "task-1" } });
     let message = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params });
@@ -462,7 +475,10 @@ async fn two_agents_may_use_the_same_request_id() {
     let first = as_ann().await;
     assert_eq!((&first["request_id"], &first["replayed"]), (&json!("task-1"), &json!(false)), "{first}");
     assert_ne!(first["bundle_id"], bob["bundle_id"]);
-    assert_eq!((&as_ann().await["bundle_id"], &as_ann().await["replayed"]), (&first["bundle_id"], &json!(true)));
+    assert_eq!(
+        (&as_ann().await["bundle_id"], &as_ann().await["replayed"]),
+        (&first["bundle_id"], &json!(true))
+    );
     let long = "é".repeat(200);
     let one = write(&team, json!({ "text": "x", "request_id": long })).await;
     let again = write(&team, json!({ "text": "x", "request_id": long })).await;
@@ -480,7 +496,8 @@ async fn a_writer_over_its_rate_is_told_when_to_try_again() {
     assert!(failed && answer["error"]["code"] == "TOO_MANY_REQUESTS", "{answer}");
     let seconds = answer["error"]["details"]["retry_after_seconds"].as_u64().unwrap();
     assert!((1..=60).contains(&seconds), "{answer}");
-    let refused = team.post(Kind::Writer, "/v1/worlds/team/beats", &super::beat("r-9", "BOB", "x", None)).await;
+    let refused =
+        team.post(Kind::Writer, "/v1/worlds/team/beats", &super::beat("r-9", "BOB", "x", None)).await;
     assert_eq!(refused.status, 429, "{}", refused.text());
     let after: u64 = refused.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=60).contains(&after), "{after}");
@@ -532,14 +549,18 @@ async fn the_revision_without_a_handshake_is_spoken_beside_the_others() {
     assert!(listed["ttlMs"].is_u64() && listed["resultType"] == "complete" && listed["tools"].is_array());
     let call = json!({ "name": "whoami", "arguments": {} });
     let called = modern(&team, Kind::Writer, "tools/call", call).await.json()["result"].clone();
-    assert_eq!((&called["resultType"], &called["structuredContent"]["person_id"]), (&json!("complete"), &json!("BOB")));
+    assert_eq!(
+        (&called["resultType"], &called["structuredContent"]["person_id"]),
+        (&json!("complete"), &json!("BOB"))
+    );
     assert_eq!(called.get("ttlMs"), None);
     for method in ["ping", "initialize", "no/such"] {
         let missing = modern(&team, Kind::Writer, method, json!({})).await;
         assert_eq!((missing.status, &missing.json()["error"]["code"]), (404, &json!(-32601)), "{method}");
     }
     let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {} });
-    let old = team.call(Kind::Writer, "POST", "/mcp").header("mcp-protocol-version", "1900-01-01").json(&message);
+    let old =
+        team.call(Kind::Writer, "POST", "/mcp").header("mcp-protocol-version", "1900-01-01").json(&message);
     let old = old.send().await;
     assert_eq!((old.status, &old.json()["error"]["code"]), (400, &json!(-32022)));
     assert_eq!(old.json()["error"]["data"]["requested"], "1900-01-01");
@@ -564,7 +585,9 @@ async fn a_subscription_tells_of_what_is_visible_and_says_when_the_server_ends_i
     let foreign = "turnkeep://worlds/else/stream";
     let wanted = json!({ "toolsListChanged": true, "resourceSubscriptions": [foreign, uri] });
     let mut stream =
-        modern_call(&team, Kind::Reader, "subscriptions/listen", json!({ "notifications": wanted })).stream().await;
+        modern_call(&team, Kind::Reader, "subscriptions/listen", json!({ "notifications": wanted }))
+            .stream()
+            .await;
     let first = told(&within(stream.event()).await.unwrap());
     assert_eq!(first["method"], "notifications/subscriptions/acknowledged");
     assert_eq!(first["params"]["notifications"], json!({ "resourceSubscriptions": [uri] }));
@@ -587,7 +610,8 @@ async fn a_subscription_tells_of_what_is_visible_and_says_when_the_server_ends_i
 #[tokio::test]
 async fn a_subscription_ends_with_its_token() {
     let team = labelled().await;
-    let minted = team.post(Kind::Owner, "/v1/worlds/team/tokens", &json!({ "person_id": "ANN" })).await.json();
+    let minted =
+        team.post(Kind::Owner, "/v1/worlds/team/tokens", &json!({ "person_id": "ANN" })).await.json();
     let token = format!("Bearer {}", minted["token"].as_str().unwrap());
     let wanted = json!({ "notifications": { "resourceSubscriptions": ["turnkeep://worlds/team/stream"] } });
     let listen = modern_call(&team, Kind::Nobody, "subscriptions/listen", wanted);
@@ -608,7 +632,8 @@ fn without_ids(text: &str) -> String {
         let (letter, digits) = (text.as_bytes().first(), text.get(2..28));
         letter.is_some_and(|letter| b"ebics".contains(letter))
             && text.get(1..2) == Some("_")
-            && digits.is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit()))
+            && digits
+                .is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit()))
     };
     while let Some(character) = rest.chars().next() {
         if is_id(rest) {
@@ -636,7 +661,7 @@ async fn everything_that_ann_gets(profile: &str, with_hidden: bool) -> Vec<Strin
     let minted = team.post(Kind::Owner, "/v1/worlds/twin/tokens", &json!({ "person_id": "ANN" })).await;
     let token = format!("Bearer {}", minted.json()["token"].as_str().unwrap());
     let hidden: &[&str] = if profile == "NARRATIVE" { &["ZED", "GEORGE"] } else { &["GEORGE"] };
-    let mut shown = Vec::new();
+    let mut shown: Vec<Value> = Vec::new();
     for (number, to) in [None, Some(hidden), Some(&["ANN"][..]), Some(hidden), None].into_iter().enumerate() {
         let is_hidden = to == Some(hidden);
         let id = format!("r-{number}");
