@@ -90,11 +90,14 @@ const BUNDLE_CHECKS: &[Check] =
 pub fn accept(bundle: &Value, terms: &Terms<'_>) -> Result<Proposal, Fault> {
     let draft = Draft::read(bundle)?;
     BUNDLE_CHECKS.iter().try_for_each(|check| check(&draft, terms))?;
-    let entries = entry::accept_all(&draft.entries, terms)?;
+    let mut entries = entry::accept_all(&draft.entries, terms)?;
     prose::may_be_offered(&draft, terms)?;
     let items = draft.items.iter().map(|item| pocket::accept(item, &draft.entries, terms));
     let items = items.collect::<Result<_, _>>()?;
     let (scene, notes) = prose::accept(&draft, terms)?;
+    for (entry, draft) in entries.iter_mut().zip(&draft.entries) {
+        entry.reply_to = entry::answered(draft, terms)?;
+    }
     let proposed_by = ProposedBy { engine: draft.engine.to_owned(), actor: draft.actor.to_owned() };
     Ok(Proposal { proposed_by, entries, items, scene, notes })
 }

@@ -163,6 +163,7 @@ mod tests {
                 visible_to: reader.map(|reader| [Name::new(reader).unwrap()].into()),
                 channel: Channel::People,
                 text: format!("text {number}").into(),
+                reply_to: None,
             }));
             let last = entries.get(number + 1).is_none_or(|(_, next, _)| next != bundle);
             if last {

@@ -161,6 +161,7 @@ mod tests {
             visible_to: (!random.percent(20)).then_some(readers),
             channel: Channel::People,
             text: "text".into(),
+            reply_to: None,
         }
     }
 

@@ -225,6 +225,7 @@ impl Draft {
             channel: Channel::User,
             time: None,
             text: text.to_owned(),
+            reply_to: None,
         });
         let mut draft = Self {
             clock: clock::after(&world.clock, declared, &commit, None),
@@ -255,6 +256,7 @@ impl Draft {
             visible_to: proposed.visible_to,
             channel: proposed.channel,
             text: proposed.text.into(),
+            reply_to: proposed.reply_to,
         }
     }
 

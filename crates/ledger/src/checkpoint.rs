@@ -170,6 +170,7 @@ mod tests {
                 visible_to: (number % 3 == 0).then(|| Box::from([Name::new("BOB").unwrap()])),
                 channel: Channel::People,
                 text: format!("It is ticket PAY-{number} again.").into(),
+                reply_to: None,
             }));
         }
         world

@@ -22,8 +22,17 @@ const BUNDLE: &[&str] = &[
 ];
 const PROPOSED_BY: &[&str] = &["engine", "actor"];
 const REJECTION: &[&str] = &["rejected", "reason"];
-const ENTRY: &[&str] =
-    &["entry_id", "bundle_id", "request_id", "created_at_world", "author", "visibility", "channel", "text"];
+const ENTRY: &[&str] = &[
+    "entry_id",
+    "bundle_id",
+    "request_id",
+    "created_at_world",
+    "author",
+    "visibility",
+    "channel",
+    "text",
+    "reply_to",
+];
 const AUTHOR: &[&str] = &["author_id", "author_class"];
 const VISIBILITY: &[&str] = &["scope", "visible_to"];
 const ITEM: &[&str] = &["kind", "entry_index", "title", "time", "location", "notes", "supersedes"];
@@ -57,6 +66,7 @@ pub(crate) struct EntryDraft<'a> {
     pub(crate) channel: &'a str,
     pub(crate) time: Option<&'a Value>,
     pub(crate) text: &'a str,
+    pub(crate) reply_to: Option<&'a str>,
 }
 
 /// A range as it was given.
@@ -137,6 +147,7 @@ impl<'a> EntryDraft<'a> {
             channel: node.field("channel")?.text()?,
             time: present(&node, "created_at_world")?,
             text: node.field("text")?.text()?,
+            reply_to: node.optional("reply_to")?.map(|node| node.text()).transpose()?,
             node,
         })
     }

@@ -103,6 +103,8 @@ pub struct Entry {
     pub channel: Channel,
     /// The words, to the byte.
     pub text: Box<str>,
+    /// The entry that this one answers. A reader is shown it only if that reader may see that entry too.
+    pub reply_to: Option<EntryId>,
 }
 
 impl Entry {

@@ -57,6 +57,32 @@ pub fn show(view: &View<'_>, staged: &Staged<'_>, clock: &ClockState, available:
     })
 }
 
+/// An item of a list, and the entry that it is a part of.
+#[derive(Debug, Clone)]
+pub struct ListedItem<'a> {
+    /// The item's JSON.
+    pub value: Value,
+    /// Its source.
+    pub source: &'a Entry,
+}
+
+/// Every item of a kind that the view sees, in ledger order; none where the world shows no pocket.
+pub fn list<'a>(view: &View<'a>, kind: ItemKind) -> Vec<ListedItem<'a>> {
+    if !view.world.config.pocket_available {
+        return Vec::new();
+    }
+    let live = live(view, &Staged::default());
+    let of_kind = live.iter().filter(|shown| shown.item.kind == kind);
+    let listed = of_kind.filter_map(|shown| {
+        let value = match kind {
+            ItemKind::Calendar => calendar(shown)?,
+            ItemKind::Message => message(shown),
+        };
+        Some(ListedItem { value, source: shown.source })
+    });
+    listed.collect()
+}
+
 /// As many of the items as a list holds, in ledger order: every answer carries them.
 fn newest(newest_first: impl Iterator<Item = Value>) -> Vec<Value> {
     let mut bytes = 0;
@@ -146,6 +172,7 @@ mod tests {
             visible_to: random.percent(60).then_some(readers),
             channel: Channel::People,
             text: "Lunch".into(),
+            reply_to: None,
         }
     }
 

@@ -38,6 +38,8 @@ pub struct ProposedEntry {
     pub time: Option<WorldTime>,
     /// The words, to the byte.
     pub text: String,
+    /// The entry that this one answers.
+    pub reply_to: Option<EntryId>,
 }
 
 /// An accepted pocket item.

@@ -121,6 +121,16 @@ impl<'a> View<'a> {
         })
     }
 
+    /// The visible entries behind this many of them, in ledger order.
+    pub fn after(&self, place: u64) -> impl Iterator<Item = &'a Entry> + use<'a> {
+        self.from(self.number_at(place)).map(|(_, entry)| entry)
+    }
+
+    /// The entry that an entry answers, if that one exists for the view as well.
+    pub fn answered_by(&self, entry: &Entry) -> Option<&'a Entry> {
+        self.entry(entry.reply_to?)
+    }
+
     /// The visible entries, newest first.
     pub fn newest_first(&self) -> impl Iterator<Item = (u32, &'a Entry)> + use<'a> {
         let lists = self.lists().filter_map(|list| {

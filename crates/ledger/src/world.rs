@@ -316,6 +316,11 @@ impl World {
         self.authored.get(id).map_or(&[], Vec::as_slice)
     }
 
+    /// Everyone who wrote, with the numbers of their entries, whoever may see them.
+    pub(crate) fn authors(&self) -> impl Iterator<Item = (&Name, &[u32])> {
+        self.authored.iter().map(|(author, written)| (author, written.as_slice()))
+    }
+
     pub(crate) fn bundle(&self, id: BundleId) -> Option<&Bundle> {
         self.bundles.get(&id)
     }

@@ -10,7 +10,7 @@ use crate::config::Stranger;
 use crate::draft::EntryDraft;
 use crate::entry::{Author, AuthorClass, Channel};
 use crate::fault::{Code, Fault};
-use crate::ids::{Name, OPERATOR, SYSTEM, WORLD};
+use crate::ids::{EntryId, Name, OPERATOR, SYSTEM, WORLD};
 use crate::proposal::ProposedEntry;
 use crate::time::WorldTime;
 
@@ -35,7 +35,15 @@ fn accept(draft: &EntryDraft<'_>, course: &mut Course, terms: &Terms<'_>) -> Res
     course.go_on(draft, time.as_ref().unwrap_or(terms.commit), visible_to.is_some())?;
     not_empty(draft)?;
     not_too_large(draft)?;
-    Ok(ProposedEntry { author, visible_to, channel, time, text: draft.text.to_owned() })
+    Ok(ProposedEntry { author, visible_to, channel, time, text: draft.text.to_owned(), reply_to: None })
+}
+
+/// The entry that an entry answers. An unknown one and a hidden one get the same refusal.
+pub(super) fn answered(draft: &EntryDraft<'_>, terms: &Terms<'_>) -> Result<Option<EntryId>, Fault> {
+    let Some(given) = draft.reply_to else { return Ok(None) };
+    let found = given.parse().ok().filter(|&id| (terms.cites)(id));
+    let message = "is no entry that the writer may see";
+    found.map(Some).ok_or_else(|| draft.fault(Code::ProvenanceInvalid, "reply_to", message))
 }
 
 fn without_ids(draft: &EntryDraft<'_>) -> Result<(), Fault> {

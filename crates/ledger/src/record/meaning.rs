@@ -122,7 +122,9 @@ fn write_entry(entry: &Entry) -> Fields<'_> {
         Some(readers) => fields.texts(8, readers.iter().map(Name::to_string)),
         None => fields,
     };
-    fields.text(9, entry.channel.word()).text(10, &*entry.text)
+    let fields = fields.text(9, entry.channel.word()).text(10, &*entry.text);
+    // The published bundle does not describe this tag: versions that do not know it ignore it.
+    fields.maybe(11, entry.reply_to.map(|id| id.to_string()))
 }
 
 fn read_entry(fields: &Fields<'_>) -> Read<Entry> {
@@ -139,6 +141,7 @@ fn read_entry(fields: &Fields<'_>) -> Read<Entry> {
         visible_to: readers.transpose()?,
         channel: Channel::from_word(text(fields, 9, "channel")?).ok_or("channel")?,
         text: text(fields, 10, "text")?.into(),
+        reply_to: maybe_parsed(fields, 11, "reply_to")?,
     })
 }
 

@@ -36,6 +36,7 @@ fn entry(visible_to: Option<&[&str]>) -> Entry {
         visible_to: visible_to.map(|names| names.iter().map(|n| name(n)).collect()),
         channel: Channel::People,
         text: "a\r\n\u{202e}b\u{301} 🦀".into(),
+        reply_to: Some(EntryId(5)),
     }
 }
 

@@ -219,6 +219,7 @@ mod tests {
                 visible_to: readers.map(|readers| readers.iter().map(|reader| name(reader)).collect()),
                 channel,
                 text: (*text).into(),
+                reply_to: None,
             }));
         }
         world

@@ -35,6 +35,7 @@ fn entry(id: u128, bundle: u128, second: u32, author: &str, to: Option<&[&str]>,
         visible_to: to.map(|names| names.iter().map(|n| name(n)).collect()),
         channel: Channel::People,
         text: text.into(),
+        reply_to: None,
     }
 }
 

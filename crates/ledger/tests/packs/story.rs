@@ -75,6 +75,7 @@ impl Story {
             visible_to: readers.map(|readers| readers.iter().map(|reader| name(reader)).collect()),
             channel: Channel::of(class),
             text: text.into(),
+            reply_to: None,
         }
     }
 

@@ -23,6 +23,7 @@ fn committed() -> (BundleCommit, Entry, PocketItem) {
         visible_to: Some([name("REVIEWER")].into()),
         channel: Channel::People,
         text: "Look twice.".into(),
+        reply_to: None,
     };
     let item = PocketItem {
         id: ItemId(3),

@@ -26,6 +26,7 @@ fn entry(number: u128, (class, id): (AuthorClass, &str), readers: &[&str], text:
         visible_to: (!readers.is_empty()).then(|| readers.iter().map(|id| name(id)).collect()),
         channel: Channel::of(class),
         text: text.into(),
+        reply_to: None,
     }
 }
 

@@ -82,14 +82,26 @@ pub(crate) async fn entry(
     let text = named.get("entry").map(String::as_str).unwrap_or_default();
     // A ref names it as well.
     let id = text.strip_prefix("entry:").unwrap_or(text).parse::<EntryId>().ok();
-    let found = id.and_then(|id| seat.room.read(|world| find(world, &seat, id).map(Entry::to_json)));
+    let found = id.and_then(|id| seat.room.read(|world| find(world, &seat, id)));
     let missing = || Fault::new(Code::NotFound, "", "there is no such entry");
     found.map(Json).ok_or_else(|| missing().into())
 }
 
-fn find<'a>(world: &'a World, seat: &Seat, id: EntryId) -> Option<&'a Entry> {
+fn find(world: &World, seat: &Seat, id: EntryId) -> Option<Value> {
     if seat.audit {
-        return world.any_entry(id);
+        let entry = world.any_entry(id)?;
+        return Some(with_reply_to(entry, entry.reply_to));
     }
-    world.view(seat.viewer()).entry(id)
+    let view = world.view(seat.viewer());
+    let entry = view.entry(id)?;
+    Some(with_reply_to(entry, view.answered_by(entry).map(|answered| answered.id)))
+}
+
+/// An entry with the entry that it answers, where the reader may know of that one.
+fn with_reply_to(entry: &Entry, answered: Option<EntryId>) -> Value {
+    let mut shown = entry.to_json();
+    if let Some(answered) = answered {
+        shown["reply_to"] = answered.to_string().into();
+    }
+    shown
 }

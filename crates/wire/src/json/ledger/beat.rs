@@ -114,6 +114,9 @@ shapes! {
         channel: String,
         /// The words, to the byte.
         text: String,
+        /// The entry that this one answers; shown to those who may see that entry.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reply_to: Option<String>,
     }
     /// Who proposed a bundle.
     #[serde(deny_unknown_fields)]

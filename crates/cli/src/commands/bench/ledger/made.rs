@@ -117,6 +117,7 @@ impl Writer<'_> {
             visible_to: visible_to.map(Into::into),
             channel: Channel::People,
             text: said.text.as_str().into(),
+            reply_to: None,
         })
     }
 

@@ -1,0 +1,277 @@
+//! The persons that a reader knows of, and how a reader may name them.
+//!
+//! A reader knows the operator and everyone who was added to the world. In an open world a reader also knows
+//! who wrote, or was addressed in, an entry that this reader may see. Hidden entries add nobody: a name that
+//! only they hold is as unknown as one that was never used.
+//!
+//! A person is named by id, label or alias, without regard to case. A name that fits nobody, or more than one
+//! person, is refused with the names that would have worked.
+
+use std::collections::BTreeMap;
+
+use crate::audience::Audience;
+use crate::config::{Person, Registry, fold};
+use crate::fault::{Code, Fault};
+use crate::ids::Name;
+use crate::view::View;
+
+/// Names that a refusal lists.
+const LISTED_NAMES_MAX: usize = 50;
+
+/// With which code, and at which argument, a name is refused.
+#[derive(Debug, Clone, Copy)]
+pub struct Refusal<'a> {
+    /// The stable word.
+    pub code: Code,
+    /// Where the name was given.
+    pub path: &'a str,
+}
+
+/// Somebody whom a reader may name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownPerson {
+    /// The id.
+    pub id: Name,
+    /// What people see.
+    pub label: String,
+    /// One line about who this is.
+    pub identity: Option<String>,
+    aliases: Vec<String>,
+}
+
+impl KnownPerson {
+    fn added(person: &Person) -> Self {
+        Self {
+            id: person.id.clone(),
+            label: person.label.clone(),
+            identity: person.identity.clone(),
+            aliases: person.aliases.clone(),
+        }
+    }
+
+    fn operator(view: &View<'_>) -> Self {
+        let label = view.world.config.operator_label.clone();
+        Self { id: Name::operator(), label, identity: None, aliases: Vec::new() }
+    }
+
+    /// The id, with the label behind it where that says more.
+    pub fn in_words(&self) -> String {
+        named(self.id.as_str(), &self.label)
+    }
+
+    fn is_called(&self, folded: &str) -> bool {
+        let mut names = [self.id.as_str(), self.label.as_str()]
+            .into_iter()
+            .chain(self.aliases.iter().map(String::as_str));
+        names.any(|name| fold(name) == folded)
+    }
+}
+
+/// An id with a label behind it, unless they are the same.
+pub(crate) fn named(id: &str, label: &str) -> String {
+    if id == label { id.to_owned() } else { format!("{id} ({label})") }
+}
+
+/// Everyone whom the reader of a view knows of, by id; the operator comes first.
+pub fn known_persons(view: &View<'_>) -> Vec<KnownPerson> {
+    let mut known: BTreeMap<Name, KnownPerson> = BTreeMap::new();
+    for person in view.world.people.iter() {
+        known.insert(person.id.clone(), KnownPerson::added(person));
+    }
+    if view.world.config.registry == Registry::Open {
+        for id in met_in(view) {
+            known.entry(id.clone()).or_insert_with(|| KnownPerson::added(&Person::met(id)));
+        }
+    }
+    std::iter::once(KnownPerson::operator(view)).chain(known.into_values()).collect()
+}
+
+/// Those who wrote, or were addressed in, what the view shows.
+fn met_in(view: &View<'_>) -> Vec<Name> {
+    let authors = view.world.authors().filter(|(_, written)| written.iter().any(|number| view.sees(*number)));
+    let mut met: Vec<Name> = authors.map(|(author, _)| author.clone()).collect();
+    for class in view.classes() {
+        if let Some(Audience::Readers(readers)) = view.world.classes().audience(*class) {
+            met.extend(readers.iter().cloned());
+        }
+    }
+    met.retain(Name::may_be_a_person);
+    met
+}
+
+/// The person whom the reader of a view means.
+///
+/// An exact id comes before a label or an alias, so that no label takes another person's messages. A legal
+/// id that an open world has not met yet is a person by being named.
+pub fn find_person(view: &View<'_>, given: &str, refusal: Refusal<'_>) -> Result<Name, Fault> {
+    match view.world.people.get(given) {
+        Some(person) => Ok(person.id.clone()),
+        None => find_among(&known_persons(view), view, given, refusal),
+    }
+}
+
+/// The same for a caller who looks for several: `known` are the persons whom the reader knows of.
+pub fn find_among(
+    known: &[KnownPerson],
+    view: &View<'_>,
+    given: &str,
+    refusal: Refusal<'_>,
+) -> Result<Name, Fault> {
+    if let Some(exact) = known.iter().find(|person| person.id.as_str() == given) {
+        return Ok(exact.id.clone());
+    }
+    let folded = fold(given);
+    let called: Vec<&KnownPerson> = known.iter().filter(|person| person.is_called(&folded)).collect();
+    match called[..] {
+        [one] => Ok(one.id.clone()),
+        [] => new_person(view, given).ok_or_else(|| nobody(known, given, refusal)),
+        _ => Err(ambiguous(&called, given, refusal)),
+    }
+}
+
+fn new_person(view: &View<'_>, given: &str) -> Option<Name> {
+    let config = &view.world.config;
+    view.world.people.resolve(given, config.registry).ok().filter(|_| config.registry == Registry::Open)
+}
+
+fn nobody(known: &[KnownPerson], given: &str, refusal: Refusal<'_>) -> Fault {
+    let message = format!("`{}` is nobody here; these are: {}", shortened(given), listed(known.iter()));
+    Fault::new(refusal.code, refusal.path, message)
+}
+
+fn ambiguous(called: &[&KnownPerson], given: &str, refusal: Refusal<'_>) -> Fault {
+    let names = listed(called.iter().copied());
+    let message = format!("`{}` may be any of: {names}; give the id", shortened(given));
+    Fault::new(refusal.code, refusal.path, message)
+}
+
+/// A name as a refusal repeats it.
+fn shortened(given: &str) -> &str {
+    const SHOWN_BYTES_MAX: usize = 64;
+    given.get(..given.floor_char_boundary(SHOWN_BYTES_MAX)).unwrap_or_default()
+}
+
+fn listed<'a>(persons: impl ExactSizeIterator<Item = &'a KnownPerson>) -> String {
+    let left_out = persons.len().saturating_sub(LISTED_NAMES_MAX);
+    let names: Vec<String> = persons.take(LISTED_NAMES_MAX).map(KnownPerson::in_words).collect();
+    match left_out {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use turnkeep_types::Timestamp;
+
+    use super::*;
+    use crate::audience_text::audience_text;
+    use crate::config::{Config, Profile};
+    use crate::entry::{Author, AuthorClass, Channel, Entry};
+    use crate::fact::Fact;
+    use crate::ids::{BundleId, EntryId};
+    use crate::time::WorldTime;
+    use crate::{Viewer, World};
+
+    fn name(text: &str) -> Name {
+        Name::new(text).unwrap()
+    }
+
+    fn world(profile: Profile) -> World {
+        let mut world = World::new(Config::new(name("w"), profile, WorldTime::at(Timestamp(1))));
+        for (id, label, alias) in [("ANN", "Ann", "A"), ("BOB", "Robert", "Bobby"), ("BEA", "Bea", "A")] {
+            let person = Person { label: label.into(), aliases: vec![alias.into()], ..Person::met(name(id)) };
+            world.apply(Fact::Person(person));
+        }
+        world
+    }
+
+    fn write(world: &mut World, author: &str, to: Option<&[&str]>) {
+        let number = u128::from(world.position());
+        world.apply(Fact::Entry(Entry {
+            id: EntryId(number),
+            bundle: BundleId(number),
+            request: "r".into(),
+            time: WorldTime::at(Timestamp(1)),
+            author: Author { class: AuthorClass::Person, id: name(author) },
+            label: author.into(),
+            visible_to: to.map(|to| to.iter().map(|reader| name(reader)).collect()),
+            channel: Channel::People,
+            text: "x".into(),
+            reply_to: None,
+        }));
+    }
+
+    fn find(world: &World, given: &str) -> Result<String, String> {
+        let view = world.view(Viewer::Reader(name("ANN")));
+        let refusal = Refusal { code: Code::NotFound, path: "person_id" };
+        let found = find_person(&view, given, refusal);
+        found.map(|id| id.to_string()).map_err(|fault| fault.message.into_owned())
+    }
+
+    #[test]
+    fn a_person_is_found_by_id_label_and_alias_and_never_guessed() {
+        let world = world(Profile::Workspace);
+        for (given, id) in [
+            ("BOB", "BOB"),
+            ("bob", "BOB"),
+            (" robert ", "BOB"),
+            ("Bobby", "BOB"),
+            ("George", "GEORGE"),
+            ("operator", "GEORGE"),
+        ] {
+            assert_eq!(find(&world, given).as_deref(), Ok(id), "{given}");
+        }
+        let unknown = find(&world, "Eve").unwrap_err();
+        assert_eq!(
+            unknown,
+            "`Eve` is nobody here; these are: GEORGE (Operator), ANN (Ann), BEA (Bea), BOB (Robert)"
+        );
+        assert_eq!(find(&world, "a").unwrap_err(), "`a` may be any of: ANN (Ann), BEA (Bea); give the id");
+    }
+
+    #[test]
+    fn in_an_open_world_a_reader_knows_those_it_met_and_a_new_name_is_a_person() {
+        let mut world = world(Profile::Narrative);
+        write(&mut world, "Carl", None);
+        write(&mut world, "BOB", Some(&["ANN", "Dora"]));
+        write(&mut world, "BOB", Some(&["Hidden"]));
+        let view = world.view(Viewer::Reader(name("ANN")));
+        let ids: Vec<String> = known_persons(&view).iter().map(|person| person.id.to_string()).collect();
+        assert_eq!(ids, ["GEORGE", "ANN", "BEA", "BOB", "Carl", "Dora"]);
+        assert_eq!(find(&world, "carl").as_deref(), Ok("Carl"));
+        assert_eq!(find(&world, "Eve").as_deref(), Ok("Eve"));
+        assert!(find(&world, "no one").is_err());
+        // One that only hidden entries name is as new as any other.
+        assert_eq!(find(&world, "Hidden").as_deref(), Ok("Hidden"));
+        assert_eq!(find(&world, "hidden").as_deref(), Ok("hidden"));
+    }
+
+    #[test]
+    fn a_met_id_comes_before_the_alias_of_somebody_else() {
+        let mut world = world(Profile::Narrative);
+        assert_eq!(find(&world, "Bobby").as_deref(), Ok("BOB"));
+        write(&mut world, "Bobby", None);
+        assert_eq!(find(&world, "Bobby").as_deref(), Ok("Bobby"));
+    }
+
+    #[test]
+    fn an_audience_is_told_in_words() {
+        let mut world = world(Profile::Workspace);
+        let many: Vec<String> = (0..100).map(|number| format!("PERSON-{number}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        for to in [None, Some(&["ANN"][..]), Some(&["ANN", "GEORGE", "BOB"]), Some(&many)] {
+            write(&mut world, "ANN", to);
+        }
+        let text = |viewer: &str, number: usize| {
+            let view = world.view(Viewer::Reader(name(viewer)));
+            audience_text(&view, &world.all_entries()[number])
+        };
+        assert_eq!(text("ANN", 0), "everyone");
+        assert_eq!(text("ANN", 1), "only you");
+        assert_eq!(text("ANN", 2), "only you, BOB (Robert) and GEORGE (Operator)");
+        assert_eq!(text("BOB", 2), "only you, ANN (Ann) and GEORGE (Operator)");
+        let long = text("ANN", 3);
+        assert!(long.len() < 600 && long.ends_with(" more"), "{long}");
+    }
+}
