@@ -29,6 +29,7 @@ mod shared;
 mod tcp;
 pub mod tls;
 mod tool_rate;
+mod write_rate;
 
 pub use auth::{Auth, Token};
 pub use config::{ServerConfig, Timeouts, TlsFiles};

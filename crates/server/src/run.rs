@@ -29,6 +29,7 @@ use crate::shared::Shared;
 use crate::tcp;
 use crate::tls::{self, TlsError};
 use crate::tool_rate::ToolRate;
+use crate::write_rate::WriteRate;
 
 /// Connections that may wait to be accepted, as far as the system allows.
 const BACKLOG_CONNECTIONS_MAX: u32 = 1024;
@@ -106,6 +107,7 @@ pub(crate) fn share(
     Ok(Arc::new(Shared {
         worlds,
         tool_rate: ToolRate::default(),
+        write_rate: WriteRate::new(&config.limits),
         policy: Policy { limits: config.limits.clone(), strict_types: config.strict_types },
         gate: Gate::new(&config, http_addr.port()),
         metrics,

@@ -18,6 +18,7 @@ use crate::ledger::Worlds;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::tool_rate::ToolRate;
+use crate::write_rate::WriteRate;
 
 /// What every connection sees. Made once, by the composition root.
 pub(crate) struct Shared {
@@ -27,6 +28,8 @@ pub(crate) struct Shared {
     pub(crate) worlds: Arc<Worlds>,
     /// How often persons ask.
     pub(crate) tool_rate: ToolRate,
+    /// How much persons write.
+    pub(crate) write_rate: WriteRate,
     /// As the server was told at start.
     pub(crate) config: ServerConfig,
     /// What is held against requests before they become commands.

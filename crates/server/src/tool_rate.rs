@@ -2,15 +2,15 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use tokio::time::Instant;
 use turnkeep_ledger::ids::TokenId;
-use turnkeep_ledger::{Code, Fault};
+
+use crate::error::ApiError;
+use crate::write_rate::{WINDOW, retry_later};
 
 /// Calls that one token may make in a window.
 const CALLS_MAX: u32 = 600;
-const WINDOW: Duration = Duration::from_mins(1);
 /// Tokens that are remembered; those whose window is over are forgotten first.
 const TOKENS_MAX: usize = 10_000;
 
@@ -26,7 +26,7 @@ struct Window {
 
 impl ToolRate {
     /// Counts a call, or refuses it.
-    pub(crate) fn admit(&self, token: TokenId) -> Result<(), Fault> {
+    pub(crate) fn admit(&self, token: TokenId) -> Result<(), ApiError> {
         let now = Instant::now();
         let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if windows.len() >= TOKENS_MAX {
@@ -37,8 +37,8 @@ impl ToolRate {
             *window = Window { began: now, calls: 0 };
         }
         if window.calls >= CALLS_MAX {
-            let message = "this token made 600 calls within a minute: wait a moment";
-            return Err(Fault::new(Code::TooManyRequests, "", message));
+            let wait = WINDOW.saturating_sub(now.duration_since(window.began));
+            return Err(retry_later(format!("this token may make {CALLS_MAX} calls a minute"), wait));
         }
         window.calls += 1;
         Ok(())
@@ -47,7 +47,10 @@ impl ToolRate {
 
 #[cfg(test)]
 mod tests {
+    use turnkeep_ledger::Code;
+
     use super::*;
+    use crate::write_rate::RETRY_AFTER_SECONDS;
 
     #[tokio::test(start_paused = true)]
     async fn a_token_has_six_hundred_calls_a_minute_and_others_are_not_touched() {
@@ -55,7 +58,12 @@ mod tests {
         for _ in 0..CALLS_MAX {
             rate.admit(TokenId(1)).unwrap();
         }
-        assert_eq!(rate.admit(TokenId(1)).unwrap_err().code, Code::TooManyRequests);
+        tokio::time::advance(WINDOW / 4).await;
+        let refused = rate.admit(TokenId(1)).unwrap_err();
+        assert_eq!(
+            (refused.word, &refused.details[RETRY_AFTER_SECONDS]),
+            (Some(Code::TooManyRequests), &45.into())
+        );
         rate.admit(TokenId(2)).unwrap();
         tokio::time::advance(WINDOW).await;
         rate.admit(TokenId(1)).unwrap();

@@ -33,6 +33,14 @@ pub struct Limits {
     pub page_bytes_max: usize,
     /// Hashes in one question for presence.
     pub has_blobs_max: usize,
+    /// Ledger: requests that write, of one person's token in a minute.
+    pub token_writes_per_minute: usize,
+    /// Ledger: bytes of text that one person's token writes in a minute.
+    pub token_write_bytes_per_minute: usize,
+    /// Ledger: requests that write, of all persons of one world in a minute.
+    pub world_writes_per_minute: usize,
+    /// Ledger: bytes of text that all persons of one world write in a minute.
+    pub world_write_bytes_per_minute: usize,
 }
 
 impl Default for Limits {
@@ -54,6 +62,10 @@ impl Default for Limits {
             page_turns_max: 10_000,
             page_bytes_max: 64 * MIB,
             has_blobs_max: 65_536,
+            token_writes_per_minute: 1_200,
+            token_write_bytes_per_minute: 64 * MIB,
+            world_writes_per_minute: 12_000,
+            world_write_bytes_per_minute: 256 * MIB,
         }
     }
 }

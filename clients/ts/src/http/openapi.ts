@@ -1831,6 +1831,8 @@ export interface components {
             created_at_world?: string | null;
             /** @description Given at commit. */
             entry_id?: string | null;
+            /** @description The entry that this one answers; shown to those who may see that entry. */
+            reply_to?: string | null;
             /** @description The beat's. */
             request_id: string;
             /** @description The words, to the byte. */
@@ -1988,7 +1990,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The answer to a request, as JSON-RPC */
+            /** @description The answer to a request, as JSON-RPC; to `subscriptions/listen`, a stream of messages */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2003,6 +2005,24 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description No message, an unknown revision, or headers that contradict the body; as JSON-RPC */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+            /** @description From revision 2026-07-28 on: there is no such method; as JSON-RPC */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
             };
             /** @description An error */
             default: {

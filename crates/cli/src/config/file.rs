@@ -115,6 +115,10 @@ raw_limits!(
     page_turns_max,
     page_bytes_max,
     has_blobs_max,
+    token_writes_per_minute,
+    token_write_bytes_per_minute,
+    world_writes_per_minute,
+    world_write_bytes_per_minute,
 );
 
 fn parse_limit(text: &str) -> Result<usize, &'static str> {

@@ -3,6 +3,7 @@
 use axum::http::header::{CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use serde_json::Value;
 use turnkeep_ledger::Code;
 use turnkeep_store::projection::{EncodeError, HintError, ProjectionError};
 use turnkeep_wire::ErrorCode;
@@ -10,6 +11,7 @@ use turnkeep_wire::json::ErrorReply;
 
 use super::query::QueryError;
 use crate::error::ApiError;
+use crate::write_rate::RETRY_AFTER_SECONDS;
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
@@ -21,7 +23,8 @@ impl IntoResponse for ApiError {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         if self.is_retryable() {
-            headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+            let seconds = self.details.get(RETRY_AFTER_SECONDS).and_then(Value::as_u64).unwrap_or(1);
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
         if self.code == ErrorCode::TooLarge {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));

@@ -22,7 +22,7 @@ mod page;
 pub mod query;
 mod registry;
 mod serve;
-mod sse;
+pub(crate) mod sse;
 mod stall;
 mod stats;
 mod status_page;

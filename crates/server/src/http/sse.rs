@@ -19,15 +19,15 @@ use crate::shared::Shared;
 /// Chunks that may wait for a reader.
 const CHUNKS_MAX: usize = 4;
 /// Says that the stream is open.
-pub(super) const OPEN: &str = ": open\n\n";
+pub(crate) const OPEN: &str = ": open\n\n";
 /// Says that it is still there.
-pub(super) const PING: &str = ": ping\n\n";
+pub(crate) const PING: &str = ": ping\n\n";
 
 /// The writing end of a stream.
-pub(super) type Sender = mpsc::Sender<std::io::Result<Bytes>>;
+pub(crate) type Sender = mpsc::Sender<std::io::Result<Bytes>>;
 
 /// A stream that a feed writes until it ends, the reader is gone or the server stops.
-pub(super) fn respond<F>(shared: &Shared, feed: impl FnOnce(Sender) -> F) -> Response
+pub(crate) fn respond<F>(shared: &Shared, feed: impl FnOnce(Sender) -> F) -> Response
 where
     F: Future<Output = ()> + Send + 'static,
 {
@@ -43,18 +43,30 @@ where
     (headers, Body::new(body)).into_response()
 }
 
+/// A stream that a feed writes until it ends by itself or the reader is gone. When the server stops, the feed is
+/// told by `stopping` and has the grace to say its last word.
+pub(crate) fn respond_to_the_end<F>(shared: &Shared, feed: impl FnOnce(Sender) -> F) -> Response
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let (sender, body) = ChannelBody::new(CHUNKS_MAX);
+    shared.spawn(feed(sender));
+    let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-store")];
+    (headers, Body::new(body)).into_response()
+}
+
 /// Adds an event behind which a reader may resume.
-pub(super) fn push_event(out: &mut String, id: impl Display, kind: &str, data: impl Display) {
+pub(crate) fn push_event(out: &mut String, id: impl Display, kind: &str, data: impl Display) {
     writeln!(out, "id: {id}").expect("memory takes what is written");
     push_notice(out, kind, data);
 }
 
 /// Adds an event that is never replayed.
-pub(super) fn push_notice(out: &mut String, kind: &str, data: impl Display) {
+pub(crate) fn push_notice(out: &mut String, kind: &str, data: impl Display) {
     write!(out, "event: {kind}\ndata: {data}\n\n").expect("memory takes what is written");
 }
 
 /// What a browser that reconnects says that it saw last; none where it says nothing.
-pub(super) fn last_event_id(headers: &HeaderMap) -> Option<&[u8]> {
+pub(crate) fn last_event_id(headers: &HeaderMap) -> Option<&[u8]> {
     headers.get("last-event-id").map(HeaderValue::as_bytes)
 }

@@ -290,16 +290,14 @@ fn answered_before(world: &World, request: &Request) -> Result<Option<Answer>, F
     Ok(Some(Answer { rejected, replayed: true, ..Answer::new(body) }))
 }
 
-/// Why a bundle was or would be rejected, if it was or would be.
+/// Why a bundle would be rejected, if it would be. Whether its id was used before is not looked up: the answer
+/// would tell whoever guesses the ids of others.
 fn rejection(
     world: &World,
     request: &Request,
     now: Timestamp,
     ids: &mut Ids,
 ) -> Result<Option<String>, Fault> {
-    if answered_before(world, request)?.is_some() {
-        return Ok(rejection_of(world, &request.envelope.request_id));
-    }
     let offer = offer(world, request, &End::Silence);
     let decision = beat::decide(world, &Beat { offer, ..as_beat(request, now) }, ids)?;
     Ok(rejection_in(&decision.facts))
@@ -355,11 +353,6 @@ fn check_speaker(who: &Principal, envelope: &Value) -> Result<(), Fault> {
         Some(path) => Err(Fault::new(Code::OperatorForbidden, path, "is the operator's: leave it out")),
         None => Ok(()),
     }
-}
-
-/// Why an earlier proposal was rejected, if it was.
-fn rejection_of(world: &World, request: &str) -> Option<String> {
-    world.outcome(request).and_then(|outcome| outcome.rejection.clone())
 }
 
 /// Why a proposal is rejected, if it is, by what would be recorded.

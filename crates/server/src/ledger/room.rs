@@ -11,7 +11,7 @@ use turnkeep_ledger::fact::Fact;
 use turnkeep_ledger::ids::{Ids, Name};
 use turnkeep_ledger::log::{Base, Place};
 use turnkeep_ledger::record;
-use turnkeep_ledger::{Fault, World};
+use turnkeep_ledger::{Fault, Viewer, World};
 use turnkeep_store::{Command, Outcome, Refusal};
 use turnkeep_types::{ContextId, Timestamp};
 
@@ -80,6 +80,20 @@ impl Room {
     /// Word of every commit: how many entries there are.
     pub(crate) fn changed(&self) -> watch::Receiver<u32> {
         self.changed.subscribe()
+    }
+
+    /// Waits until a reader may see more entries than so many. What is hidden from the reader ends no wait.
+    pub(crate) async fn wait_for_news(&self, viewer: &Viewer, place: u64) {
+        let mut changed = self.changed();
+        loop {
+            changed.borrow_and_update();
+            if self.read(|world| world.view(viewer.clone()).count()) > place {
+                return;
+            }
+            if changed.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
     }
 
     /// The server's clock.

@@ -47,7 +47,12 @@ impl<'a> Arguments<'a> {
         node.items()?.iter().map(Node::text).collect::<Result<_, _>>().map(Some)
     }
 
-    /// What was given under a name, as it was given.
+    /// All of them.
+    pub(super) fn root(&self) -> &Node<'a> {
+        &self.0
+    }
+
+    /// The value of an argument; null where it is absent.
     pub(super) fn given(&self, name: &str) -> Value {
         self.0.value.get(name).cloned().unwrap_or_default()
     }

@@ -3,8 +3,10 @@
 use std::sync::LazyLock;
 
 use serde_json::{Value, json};
-use turnkeep_ledger::Principal;
+use turnkeep_ledger::{Principal, acceptance, projection};
 
+use super::budget::{ANSWER_BYTES_DEFAULT, ANSWER_BYTES_MAX, ANSWER_BYTES_MIN};
+use super::reading::{IDS_MAX, ITEMS_MAX, WAIT_SECONDS_MAX};
 use crate::principal::Caller;
 
 /// Who has a tool.
@@ -39,67 +41,126 @@ fn texts(description: &str) -> Value {
     json!({ "type": "array", "items": { "type": "string" }, "description": description })
 }
 
-fn count(description: &str, max: u32) -> Value {
+fn count(description: &str, max: usize) -> Value {
     json!({ "type": "integer", "minimum": 1, "maximum": max, "description": description })
 }
 
+fn place(description: &str) -> Value {
+    json!({ "type": "integer", "minimum": 0, "description": description })
+}
+
+fn max_bytes() -> Value {
+    let description = format!("The answer's bytes at most; {ANSWER_BYTES_DEFAULT} unless given");
+    json!({
+        "type": "integer", "minimum": ANSWER_BYTES_MIN, "maximum": ANSWER_BYTES_MAX, "description": description,
+    })
+}
+
 fn reading_tools() -> Vec<Tool> {
-    let tool = |name, title, description, properties, required| Tool {
-        name,
-        whose: Whose::Reader,
-        title,
-        description,
-        properties,
-        required,
-    };
+    [tools_to_begin_with(), tools_that_look_up()].into_iter().flatten().collect()
+}
+
+fn reader(
+    name: &'static str,
+    title: &'static str,
+    description: &'static str,
+    properties: Value,
+    required: &'static [&'static str],
+) -> Tool {
+    Tool { name, whose: Whose::Reader, title, description, properties, required }
+}
+
+fn tools_to_begin_with() -> Vec<Tool> {
     vec![
-        tool(
+        reader(
+            "whoami",
+            "Who you are here",
+            "Use it when you need to know who you are here, what you may do, or how somebody is called. It gives \
+             your person, your world, your rights, everyone else with id and label, the world's time, and \
+             `cursor_now` to wait for news from now on.",
+            json!({ "after": text("A former answer's `next_after`, for more persons") }),
+            &[],
+        ),
+        reader(
+            "ledger_read",
+            "Read the stream",
+            "Use it first of all, with `newest`, to learn what is going on; then, with `cursor`, whenever you want \
+             to know what is new. With `wait_seconds` it waits until somebody writes something that you may see. \
+             It gives entries in order, each with its audience in words; pass `cursor_after` as `cursor` to go on. \
+             An entry with `next_offset` is cut: ledger_get has the rest.",
+            json!({
+                "cursor": text("A former answer's `cursor_after`; none starts at the beginning"),
+                "newest": count("The newest so many instead, up to now", projection::PAGE_ENTRIES_MAX),
+                "limit": count("Entries at most; 500 unless given", projection::PAGE_ENTRIES_MAX),
+                "wait_seconds": {
+                    "type": "integer", "minimum": 0, "maximum": WAIT_SECONDS_MAX,
+                    "description": "If there is nothing behind the cursor, wait so long for it; 0 unless given",
+                },
+                "max_bytes": max_bytes(),
+            }),
+            &[],
+        ),
+    ]
+}
+
+fn tools_that_look_up() -> Vec<Tool> {
+    vec![
+        reader(
             "ledger_search",
             "Search the ledger",
-            "Finds entries by words, best first, as verbatim excerpts with their ids. Words in double quotes must \
-             occur exactly so. No words and a time window: newest first.",
+            "Use it before you ask somebody, decide something or repeat work: it may have been said. It finds \
+             entries by words, best first, as verbatim excerpts with their ids, authors and audiences. Words in \
+             double quotes must occur exactly so. No words and a time window: newest first.",
             json!({
                 "query": text("Words to match"),
-                "person_id": text("Only what this person wrote"),
+                "person_id": text("Only what this person wrote: an id or a label"),
                 "from": text("Not before this time, RFC 3339"),
                 "to": text("Before this time, RFC 3339"),
-                "limit": count("At most so many; 10 unless given", 200),
+                "limit": count("Results at most; 10 unless given", 200),
+                "max_bytes": max_bytes(),
             }),
             &["query"],
         ),
-        tool(
+        reader(
             "ledger_get",
             "Get entries by id",
-            "The entries with these ids, or of the bundles with these ids. What you may not see is absent.",
+            "Use it to read an entry that was cut, or to quote entries whose ids you have. One id gives as much of \
+             its text as fits, from `offset` on; `next_offset` says where to go on. Several ids give the beginning \
+             of each. What you may not see is absent.",
             json!({
                 "ids": texts("Ids of entries (e_…) or bundles (b_…)"),
-                "limit": count("At most so many; 10 unless given", 200),
+                "offset": place("The first byte of the one entry's text; 0 unless given"),
+                "limit": count("Entries at most", IDS_MAX),
+                "max_bytes": max_bytes(),
             }),
             &["ids"],
         ),
-        tool(
+        reader(
+            "ledger_pocket",
+            "Read the calendar or the messages",
+            "Use it when you need to know what is planned, or what was noted as a message. It gives the items that \
+             still stand, oldest first, with `item_id` to move or cancel them by ledger_write, and the world's time.",
+            json!({
+                "part": { "type": "string", "enum": ["calendar", "messages"], "description": "Which list" },
+                "skip": place("A former answer's `next_skip`"),
+                "limit": count("Items at most", ITEMS_MAX),
+                "max_bytes": max_bytes(),
+            }),
+            &["part"],
+        ),
+        reader(
             "capsule_get",
             "What is known of a person",
-            "Verbatim excerpts by and about a person.",
-            json!({ "person_id": text("Whom it is about") }),
+            "Use it before you work with a person or write about one: verbatim excerpts by and about that person.",
+            json!({ "person_id": text("Whom it is about: an id or a label") }),
             &["person_id"],
         ),
-        tool(
+        reader(
             "scene_pack_build",
             "The scene",
-            "Where things stand: the scene as it was last set, or the newest entries verbatim.",
+            "Use it to catch up in one call after a long pause: the scene as it was last set, or the newest \
+             entries verbatim.",
             json!({}),
-            &[],
-        ),
-        tool(
-            "ledger_read",
-            "Read the stream",
-            "The entries that you may see, in order, from a cursor on; and the pocket: clock, calendar, messages. \
-             Pass `cursor_after` as `cursor` to go on.",
-            json!({
-                "cursor": text("A page's `cursor_after`; none starts at the beginning"),
-                "limit": count("At most so many; 500 unless given", 500),
-            }),
             &[],
         ),
     ]
@@ -110,15 +171,51 @@ fn writing_tool() -> Tool {
         name: "ledger_write",
         whose: Whose::Writer,
         title: "Write to the ledger",
-        description: "Adds one entry in your own name. It stays for ever as it is: a correction is a new entry. \
-            Without `visible_to` everyone may see it.",
-        properties: json!({
-            "text": text("The words, kept to the byte"),
-            "visible_to": texts("Who may see it besides you: ids of persons, or GEORGE for the operator"),
-            "request_id": text("An idempotency key: the same again gives the same answer"),
-        }),
-        required: &["text"],
+        description: "Use it to tell others a result, a decision, a question or an answer. It adds entries in your \
+            own name, all of them or none. They stay for ever as they are: a correction is a new entry. Without \
+            `visible_to` everyone may see an entry; a reply goes to those who may see what it answers. Give `text` \
+            for one entry, or `entries` for several. Give `expected_cursor` if nothing new may have come since you \
+            last read: then it is refused with HEAD_MOVED instead of written. The answer has ids and no text.",
+        properties: writing_properties(),
+        required: &[],
     }
+}
+
+fn writing_properties() -> Value {
+    let mut properties = entry_properties();
+    properties["entries"] = json!({
+        "type": "array", "minItems": 1, "maxItems": acceptance::ENTRIES_MAX,
+        "items": {
+            "type": "object", "properties": entry_properties(), "required": ["text"], "additionalProperties": false,
+        },
+        "description": "Several entries, instead of `text` and its companions",
+    });
+    properties["expected_cursor"] = text("The `cursor_after` that you read last");
+    properties["request_id"] = text("Your own key for this write: the same again is written once");
+    properties
+}
+
+fn entry_properties() -> Value {
+    json!({
+        "text": text("The words, kept to the byte"),
+        "visible_to": texts("Who may see it besides you: ids or labels of persons, or GEORGE for the operator"),
+        "reply_to": text("The entry_id of the entry that this one answers"),
+        "calendar": {
+            "type": "array",
+            "description": "Dates in this entry. Title, location and notes are words of its text, letter by letter",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "title": text("What; without it the item only cancels the one that it supersedes"),
+                    "time": text("When, RFC 3339"),
+                    "location": text("Where"),
+                    "notes": text("More about it"),
+                    "supersedes": text("The item_id that this one replaces or cancels"),
+                },
+                "additionalProperties": false,
+            },
+        },
+    })
 }
 
 fn store_tools() -> Vec<Tool> {
@@ -134,7 +231,7 @@ fn store_tools() -> Vec<Tool> {
         tool(
             "store_contexts",
             "List contexts",
-            "The store's contexts, newest first.",
+            "Use it to find a conversation in the store: its contexts, newest first.",
             json!({
                 "label": text("Only contexts with this label: `key` or `key=value`"),
                 "cursor": text("A page's `next_cursor`"),
@@ -145,7 +242,7 @@ fn store_tools() -> Vec<Tool> {
         tool(
             "store_turns",
             "Read turns",
-            "A page of a context's turns, oldest first, ending at its head or before a turn.",
+            "Use it to read a context: a page of its turns, oldest first, ending at its head or before a turn.",
             json!({
                 "context_id": text("The context"),
                 "before_turn_id": text("Only ancestors of this turn"),
@@ -156,7 +253,7 @@ fn store_tools() -> Vec<Tool> {
         tool(
             "store_turn",
             "Read a turn",
-            "One turn with its payload.",
+            "Use it to read one turn with its payload.",
             json!({ "turn_id": text("The turn") }),
             &["turn_id"],
         ),

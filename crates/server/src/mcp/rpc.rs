@@ -1,5 +1,6 @@
 //! JSON-RPC 2.0, as far as the protocol uses it: one message at a time, parsed strictly.
 
+use axum::http::StatusCode;
 use serde_json::{Value, json};
 use turnkeep_ledger::json as strict;
 
@@ -7,16 +8,20 @@ use turnkeep_ledger::json as strict;
 #[derive(Debug, PartialEq)]
 pub(super) enum Incoming {
     /// Something that wants an answer.
-    Request {
-        /// A text or a number, echoed.
-        id: Value,
-        /// What is asked.
-        method: String,
-        /// With what.
-        params: Value,
-    },
+    Request(Request),
     /// Something that wants none: a notification, or an answer to a question that was never asked.
     Notification,
+}
+
+/// A request.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Request {
+    /// A text or a number, echoed.
+    pub(super) id: Value,
+    /// What is asked.
+    pub(super) method: String,
+    /// With what.
+    pub(super) params: Value,
 }
 
 /// A failed request.
@@ -24,56 +29,85 @@ pub(super) enum Incoming {
 pub(super) struct Failure {
     code: i32,
     message: String,
+    data: Option<Value>,
+    /// The status of the HTTP answer.
+    pub(super) status: StatusCode,
 }
 
 impl Failure {
-    fn unreadable(message: String) -> Self {
-        Self { code: -32700, message }
+    fn new(code: i32, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), data: None, status: StatusCode::OK }
     }
 
-    fn no_message(message: &str) -> Self {
-        Self { code: -32600, message: message.to_owned() }
+    /// The failure of bytes that are no message, so that no request is named in the answer.
+    fn no_message(code: i32, message: impl Into<String>) -> Self {
+        Self::new(code, message).with_status(StatusCode::BAD_REQUEST)
+    }
+
+    /// The same with another status of HTTP.
+    pub(super) fn with_status(self, status: StatusCode) -> Self {
+        Self { status, ..self }
     }
 
     /// There is no such method.
     pub(super) fn no_such_method(method: &str) -> Self {
-        Self { code: -32601, message: format!("there is no method `{method}`") }
+        Self::new(-32601, format!("there is no method `{method}`"))
     }
 
     /// The parameters are not what the method takes.
     pub(super) fn bad_params(message: impl Into<String>) -> Self {
-        Self { code: -32602, message: message.into() }
+        Self::new(-32602, message)
+    }
+
+    /// The server fails; its log says why.
+    pub(super) fn internal() -> Self {
+        Self::new(-32603, "the server failed; its log says why")
+    }
+
+    /// The headers of a request do not say what its body says.
+    pub(super) fn header_mismatch(message: impl Into<String>) -> Self {
+        Self::new(-32020, message).with_status(StatusCode::BAD_REQUEST)
+    }
+
+    /// A revision of the protocol that is not spoken here.
+    pub(super) fn unsupported_revision(requested: &str, supported: &[&str]) -> Self {
+        let message = format!("the protocol's revision must be one of {}", supported.join(", "));
+        let data = json!({ "supported": supported, "requested": requested });
+        Self { data: Some(data), ..Self::new(-32022, message).with_status(StatusCode::BAD_REQUEST) }
     }
 }
 
 /// Reads one message.
 pub(super) fn read(bytes: &[u8]) -> Result<Incoming, Failure> {
     let mut message = strict::parse(bytes)
-        .map_err(|fault| Failure::unreadable(format!("{} {}", fault.path, fault.message)))?;
+        .map_err(|fault| Failure::no_message(-32700, format!("{} {}", fault.path, fault.message)))?;
     if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        return Err(Failure::no_message("a message is one JSON-RPC 2.0 object"));
+        return Err(Failure::no_message(-32600, "a message is one JSON-RPC 2.0 object"));
     }
     let id = message.get_mut("id").map(Value::take);
     let method = message.get("method").and_then(Value::as_str).map(str::to_owned);
     let params = message.get_mut("params").map(Value::take).unwrap_or_default();
     match (id, method) {
         (Some(id @ (Value::String(_) | Value::Number(_))), Some(method)) => {
-            Ok(Incoming::Request { id, method, params })
+            Ok(Incoming::Request(Request { id, method, params }))
         }
-        (Some(_), Some(_)) => Err(Failure::no_message("the id of a request is a text or a number")),
+        (Some(_), Some(_)) => Err(Failure::no_message(-32600, "the id of a request is a text or a number")),
         (None, Some(_)) | (Some(_), None) => Ok(Incoming::Notification),
-        (None, None) => Err(Failure::no_message("a message has a method, an id, or both")),
+        (None, None) => Err(Failure::no_message(-32600, "a message has a method, an id, or both")),
     }
 }
 
 /// The answer to a request.
 pub(super) fn write(id: &Value, answer: Result<Value, Failure>) -> Value {
-    match answer {
-        Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
-        Err(Failure { code, message }) => {
-            json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
-        }
+    let Failure { code, message, data, .. } = match answer {
+        Ok(result) => return json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+        Err(failure) => failure,
+    };
+    let mut error = json!({ "code": code, "message": message });
+    if let Some(data) = data {
+        error["data"] = data;
     }
+    json!({ "jsonrpc": "2.0", "id": id, "error": error })
 }
 
 #[cfg(test)]
@@ -85,7 +119,7 @@ mod tests {
         let check = |text: &str, expect: Result<&str, i32>| {
             let read = read(text.as_bytes());
             let got = read.as_ref().map(|incoming| match incoming {
-                Incoming::Request { method, .. } => method.as_str(),
+                Incoming::Request(request) => request.method.as_str(),
                 Incoming::Notification => "",
             });
             assert_eq!(got.map_err(|failure| failure.code), expect, "{text}");

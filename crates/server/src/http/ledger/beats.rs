@@ -1,6 +1,9 @@
 //! What moves a world: envelopes, and envelopes that bring their own bundle.
 
+use std::sync::Arc;
+
 use axum::body::Body;
+use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
@@ -15,6 +18,8 @@ use super::body::Json;
 use super::seat::Seat;
 use crate::error::ApiError;
 use crate::ledger::Answer;
+use crate::shared::Shared;
+use crate::write_rate::Write;
 
 /// Says that a request that only reads brought words or a time, which had no effect.
 const INPUT_IGNORED: HeaderName = HeaderName::from_static("input-ignored");
@@ -69,11 +74,16 @@ pub(crate) async fn invoke_default(
             body = wire::ledger::BeatAnswer),
     ))]
 pub(crate) async fn beat(
+    State(shared): State<Arc<Shared>>,
     Query(ActingQuery): Query<ActingQuery>,
     seat: Seat,
     mut body: Json,
 ) -> Result<Response, ApiError> {
     let Brought { envelope, bundle, expected_cursor } = brought(&mut body)?;
+    if let Some(token) = seat.token {
+        let write = Write { token, world: seat.room.name(), bytes: text_bytes(&bundle) };
+        shared.write_rate.admit(&write)?;
+    }
     Ok(respond(seat.room.beat(&seat.who, envelope, bundle, expected_cursor).await?))
 }
 
@@ -92,6 +102,12 @@ pub(crate) async fn check(
 ) -> Result<Response, ApiError> {
     let Brought { envelope, bundle, expected_cursor } = brought(&mut body)?;
     Ok(respond(seat.room.check(&seat.who, envelope, bundle, expected_cursor).await?))
+}
+
+/// The bytes of the texts that a bundle would write, whatever else is in it.
+fn text_bytes(bundle: &Value) -> usize {
+    let entries = bundle.get("entries").and_then(Value::as_array).into_iter().flatten();
+    entries.filter_map(|entry| entry.get("text")?.as_str()).map(str::len).sum()
 }
 
 /// What a beat brings.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use turnkeep_ledger::ids::TokenId;
 use turnkeep_ledger::tools::{Caller, ToolRequest, answer};
 use turnkeep_ledger::{Fault, Principal};
-use turnkeep_wire::json as wire;
+use turnkeep_wire::{ErrorCode, json as wire};
 
 use super::super::extract::Query;
 use super::super::query::{ActingQuery, ReadingQuery};
@@ -79,11 +79,24 @@ pub(crate) struct Asker {
 }
 
 impl Asker {
+    /// Counts a call of a person's token, or refuses it.
+    pub(crate) fn count(&self, shared: &Shared) -> Result<(), ApiError> {
+        self.token.map_or(Ok(()), |token| shared.tool_rate.admit(token))
+    }
+
+    /// Refuses to go on for a token that was revoked or ended meanwhile.
+    pub(crate) fn refuse_ended_token(&self) -> Result<(), ApiError> {
+        let Some(token) = self.token else { return Ok(()) };
+        let now = self.room.now();
+        let counts = self.room.read(|world| {
+            world.token(token).is_some_and(|token| token.expires_at.is_none_or(|end| now < end))
+        });
+        if counts { Ok(()) } else { Err(ApiError::new(ErrorCode::Unauthorized, "the token counts no more")) }
+    }
+
     /// What a tool answers to a request as it came.
     pub(crate) async fn ask(&self, shared: &Arc<Shared>, request: Value) -> Result<Value, ApiError> {
-        if let Some(token) = self.token {
-            shared.tool_rate.admit(token)?;
-        }
+        self.count(shared)?;
         let (room, caller) = (Arc::clone(&self.room), Caller::of(&self.who));
         let work = move || {
             let request = ToolRequest::parse(&request)?;

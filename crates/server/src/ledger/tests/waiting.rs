@@ -155,3 +155,23 @@ async fn a_large_beat_is_answered_like_a_small_one() {
     assert_eq!(all(&room).len(), 8);
     is_sound(&house, &room).await;
 }
+
+#[tokio::test]
+async fn a_wait_for_news_ends_by_what_the_reader_may_see_and_by_nothing_else() {
+    let house = House::open(MemoryStorage::new());
+    let room = house.payments().await;
+    let reader = Viewer::Reader(Name::new("CODER").unwrap());
+    let mut waiting = std::pin::pin!(room.wait_for_news(&reader, 0));
+    for hidden in ["r-1", "r-2"] {
+        write(&room, "PLANNER", hidden, &["REVIEWER"], "Not for CODER.").await.unwrap();
+        let is_over = tokio::select! {
+            biased;
+            () = &mut waiting => true,
+            () = std::future::ready(()) => false,
+        };
+        assert!(!is_over, "{hidden} is hidden");
+    }
+    write(&room, "PLANNER", "r-3", &["CODER"], "For CODER.").await.unwrap();
+    timeout(PATIENCE, waiting).await.unwrap();
+    timeout(PATIENCE, room.wait_for_news(&reader, 0)).await.expect("what is there already is not waited for");
+}

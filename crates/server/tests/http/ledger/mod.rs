@@ -17,7 +17,7 @@ use std::fmt;
 
 use serde_json::{Value, json};
 use turnkeep_journal::MemoryStorage;
-use turnkeep_server::{Auth, Token};
+use turnkeep_server::{Auth, ServerConfig, Token};
 use turnkeep_types::Timestamp;
 
 use crate::client::{Call, NOW_MS, Reply, Server, Stream};
@@ -78,8 +78,21 @@ impl Team {
         Self::start_on(MemoryStorage::new()).await
     }
 
+    /// A team on a server with other settings.
+    pub(super) async fn start_with(change: impl FnOnce(&mut ServerConfig)) -> Self {
+        Self::start_changed(MemoryStorage::new(), change).await
+    }
+
     pub(super) async fn start_on(disk: MemoryStorage) -> Self {
-        let server = Server::on(disk, |config| config.auth = Auth::Token(Token::new(OWNER))).await;
+        Self::start_changed(disk, |_| {}).await
+    }
+
+    async fn start_changed(disk: MemoryStorage, change: impl FnOnce(&mut ServerConfig)) -> Self {
+        let set_up = |config: &mut ServerConfig| {
+            config.auth = Auth::Token(Token::new(OWNER));
+            change(config);
+        };
+        let server = Server::on(disk, set_up).await;
         let mut team = Self { server, tokens: vec![(Kind::Wrong, "tkp.team.0".to_owned())] };
         team.tokens.push((Kind::Owner, OWNER.to_owned()));
         for world in ["team", "else"] {

@@ -181,7 +181,8 @@ async fn a_token_that_asks_too_often_is_told_to_wait_and_others_are_not() {
     }
     let late = ask(Kind::Reader).await;
     refused(&late, 429, "TOO_MANY_REQUESTS", "the 601st");
-    assert_eq!(late.header("retry-after"), Some("1"));
+    let after: u64 = late.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=60).contains(&after), "the rest of the minute, not {after}");
     assert_eq!(ask(Kind::Writer).await.status, 200);
     assert_eq!(ask(Kind::Owner).await.status, 200);
     team.stop().await;

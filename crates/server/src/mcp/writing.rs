@@ -1,0 +1,356 @@
+//! `ledger_write`: entries in the caller's own name, committed together or not at all.
+//!
+//! The server builds the envelope and the bundle. Nothing in them speaks as the operator, and the author is the
+//! token's person. An agent's `request_id` is the agent's own: the person's id is put in front of it, so two
+//! agents may use the same one. A calendar item is given in words of the entry's text; the byte ranges that the
+//! ledger keeps are found here.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use turnkeep_ledger::audience::Audience;
+use turnkeep_ledger::audience_text::audience_text;
+use turnkeep_ledger::ids::{EntryId, Name, TokenId};
+use turnkeep_ledger::json::Node;
+use turnkeep_ledger::known_persons::{KnownPerson, Refusal, find_among, known_persons};
+use turnkeep_ledger::{Code, Fault, Principal, View, World};
+use turnkeep_wire::ErrorCode;
+
+use super::arguments::Arguments;
+use crate::error::ApiError;
+use crate::ledger::Room;
+use crate::principal::Caller;
+use crate::shared::Shared;
+use crate::write_rate::Write;
+
+/// What the server calls itself in the envelopes that it builds.
+const INVOKER: &str = "turnkeep-mcp";
+/// Characters of a request id, as the ledger keeps it.
+const REQUEST_ID_CHARACTERS_MAX: usize = 200;
+/// The arguments of one entry.
+const ENTRY_ARGUMENTS: &[&str] = &["text", "visible_to", "reply_to", "calendar"];
+/// The arguments of one calendar item.
+const CALENDAR_ARGUMENTS: &[&str] = &["title", "time", "location", "notes", "supersedes"];
+
+/// A person who writes.
+struct Author {
+    room: Arc<Room>,
+    who: Principal,
+    id: Name,
+    token: TokenId,
+}
+
+/// Runs the tool.
+pub(super) async fn write(
+    shared: &Shared,
+    caller: &Caller,
+    arguments: &Arguments<'_>,
+) -> Result<Value, ApiError> {
+    let author = author(caller)?;
+    let expected_cursor = arguments.optional_text("expected_cursor")?.map(str::to_owned);
+    let given = arguments.optional_text("request_id")?;
+    let request = match given {
+        Some(given) => own_request_id(&author.id, given)?,
+        None => format!("mcp-{:032x}", author.room.ids().draw()),
+    };
+    let draft = read_draft(shared, &author, arguments, &request).await?;
+    let bytes = draft.text_bytes();
+    shared.write_rate.admit(&Write { token: author.token, world: author.room.name(), bytes })?;
+    let (envelope, bundle) = (envelope(&request), draft.bundle(&request, &author.id));
+    let answer = author.room.beat(&author.who, envelope, bundle, expected_cursor).await?;
+    let body: Value = serde_json::from_slice(&answer.body).map_err(ApiError::internal)?;
+    if answer.rejected {
+        return Err(draft.rejected(&body));
+    }
+    let mut written = author.room.read(|world| written(world, &author.who, &body));
+    written["request_id"] = given.unwrap_or(&request).into();
+    written["replayed"] = answer.replayed.into();
+    Ok(written)
+}
+
+/// Reads the arguments with the author's eyes, on a thread of its own: names may have to be looked for.
+async fn read_draft(
+    shared: &Shared,
+    author: &Author,
+    arguments: &Arguments<'_>,
+    request: &str,
+) -> Result<Draft, ApiError> {
+    let (room, who, id) = (Arc::clone(&author.room), author.who.clone(), author.id.clone());
+    let (arguments, request) = (arguments.root().value.clone(), request.to_owned());
+    let read = move |world: &World| {
+        let view = world.view(who.viewer());
+        let known = known_persons(&view);
+        let reader = EntryReader { view: &view, known: &known, request: &request, author: &id };
+        Draft::read(&reader, &Node::root(&arguments, Code::ToolRequestInvalid))
+    };
+    shared.blocking(move || room.study(read).map_err(ApiError::from)).await
+}
+
+fn author(caller: &Caller) -> Result<Author, ApiError> {
+    let person = caller.person().ok_or_else(|| ApiError::internal("the owner has no tool that writes"))?;
+    let Principal::Person { id, .. } = &person.who else {
+        return Err(ApiError::internal("a person's token without a person"));
+    };
+    let (room, who) = (Arc::clone(&person.room), person.who.clone());
+    Ok(Author { room, who, id: id.clone(), token: person.token })
+}
+
+/// An agent's request id as the ledger keeps it. One that would be too long with the person's id in front of it
+/// is kept as its hash.
+fn own_request_id(person: &Name, given: &str) -> Result<String, Fault> {
+    let characters = given.chars().count();
+    if characters == 0 || characters > REQUEST_ID_CHARACTERS_MAX || given.chars().any(char::is_control) {
+        let message = "must be 1 to 200 characters without control characters";
+        return Err(Fault::new(Code::RequestIdInvalid, "request_id", message));
+    }
+    let own = format!("{person}:{given}");
+    if own.chars().count() <= REQUEST_ID_CHARACTERS_MAX {
+        return Ok(own);
+    }
+    Ok(format!("{person}:{}", blake3::hash(given.as_bytes()).to_hex()))
+}
+
+/// Nothing in it speaks as the operator.
+fn envelope(request: &str) -> Value {
+    json!({
+        "request_id": request,
+        "invoker": { "invoker_id": INVOKER, "invoker_role": "INVOKER", "notes": null },
+        "operator": { "operator_id": "GEORGE", "input_text": "" },
+        "mode": { "kind": "BEAT", "client_intent": null },
+    })
+}
+
+/// What is to be written, and where in the arguments each part of it was.
+#[derive(Default)]
+struct Draft {
+    entries: Vec<Value>,
+    items: Vec<Value>,
+    entry_paths: Vec<String>,
+    item_paths: Vec<String>,
+}
+
+impl Draft {
+    fn read(reader: &EntryReader<'_>, arguments: &Node<'_>) -> Result<Self, Fault> {
+        let mut draft = Self::default();
+        let Some(several) = arguments.optional("entries")? else {
+            draft.take(reader, arguments)?;
+            return Ok(draft);
+        };
+        for name in ENTRY_ARGUMENTS {
+            if let Some(single) = arguments.optional(name)? {
+                return Err(single.fault("belongs into an entry of `entries`"));
+            }
+        }
+        for node in several.items()? {
+            refuse_unknown(&node, ENTRY_ARGUMENTS)?;
+            draft.take(reader, &node)?;
+        }
+        Ok(draft)
+    }
+
+    fn take(&mut self, reader: &EntryReader<'_>, node: &Node<'_>) -> Result<(), Fault> {
+        let text = node.field("text")?.text()?;
+        for (number, item) in list(node, "calendar")?.iter().enumerate() {
+            self.items.push(calendar_item(item, self.entries.len(), text)?);
+            self.item_paths.push(join(&node.path, &format!("calendar[{number}]")));
+        }
+        self.entries.push(reader.entry(node, text)?);
+        self.entry_paths.push(node.path.clone());
+        Ok(())
+    }
+
+    fn text_bytes(&self) -> usize {
+        self.entries.iter().filter_map(|entry| entry["text"].as_str()).map(str::len).sum()
+    }
+
+    fn bundle(&self, request: &str, author: &Name) -> Value {
+        let mut bundle = json!({
+            "bundle_id": null,
+            "request_id": request,
+            "proposed_by": { "engine": "mcp", "actor": author.as_str() },
+            "entries": self.entries,
+            "wrote": true,
+        });
+        if !self.items.is_empty() {
+            bundle["pocket_items"] = self.items.clone().into();
+        }
+        bundle
+    }
+
+    /// A rejection in the words of an error. Its reason is the code and the path; the path is told as it is in
+    /// the arguments.
+    fn rejected(&self, body: &Value) -> ApiError {
+        let reason = body.pointer("/bundle/rejection/reason").and_then(Value::as_str).unwrap_or_default();
+        let (word, path) = reason.split_once(": ").unwrap_or((reason, ""));
+        let code = Code::ALL.iter().find(|code| code.word() == word).copied().unwrap_or(Code::Shape);
+        let path = self.path_of(path);
+        let message = format!("nothing was written: {word}: {path}");
+        ApiError::new(ErrorCode::Unprocessable, message).word(code).with("path", path)
+    }
+
+    fn path_of(&self, path: &str) -> String {
+        for (list, paths) in [("entries[", &self.entry_paths), ("pocket_items[", &self.item_paths)] {
+            let Some((number, rest)) = path.strip_prefix(list).and_then(|rest| rest.split_once(']')) else {
+                continue;
+            };
+            let given = number.parse().ok().and_then(|number: usize| paths.get(number));
+            let rest = rest.strip_prefix('.').unwrap_or(rest);
+            let rest = rest.strip_prefix("visibility.").unwrap_or(rest);
+            return join(given.map_or("", String::as_str), rest);
+        }
+        path.to_owned()
+    }
+}
+
+fn join(path: &str, rest: &str) -> String {
+    match (path, rest) {
+        ("", rest) => rest.to_owned(),
+        (path, "") => path.to_owned(),
+        (path, rest) => format!("{path}.{rest}"),
+    }
+}
+
+fn list<'a>(node: &Node<'a>, name: &str) -> Result<Vec<Node<'a>>, Fault> {
+    Ok(node.optional(name)?.map(|node| node.items()).transpose()?.unwrap_or_default())
+}
+
+fn refuse_unknown(node: &Node<'_>, known: &[&str]) -> Result<(), Fault> {
+    match node.unknown_field(known)? {
+        Some(path) => {
+            let message = format!("is not an argument here; these are: {}", known.join(", "));
+            Err(Fault::new(Code::UnknownField, path, message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Reads entries as one author gives them.
+struct EntryReader<'a> {
+    view: &'a View<'a>,
+    known: &'a [KnownPerson],
+    request: &'a str,
+    author: &'a Name,
+}
+
+impl EntryReader<'_> {
+    fn entry(&self, node: &Node<'_>, text: &str) -> Result<Value, Fault> {
+        let answered = self.answered(node)?;
+        let readers = match node.optional("visible_to")? {
+            Some(named) => Some(self.readers(&named)?),
+            None => answered.as_ref().and_then(|answered| answered.readers.clone()),
+        };
+        let visibility = match readers {
+            None => json!({ "scope": "PUBLIC" }),
+            Some(readers) => json!({ "scope": "PRIVATE", "visible_to": readers }),
+        };
+        let mut entry = json!({
+            "request_id": self.request,
+            "author": { "author_id": self.author.as_str(), "author_class": "PERSON" },
+            "visibility": visibility,
+            "channel": "PEOPLE",
+            "text": text,
+        });
+        if let Some(answered) = answered {
+            entry["reply_to"] = answered.id.to_string().into();
+        }
+        Ok(entry)
+    }
+
+    fn readers(&self, named: &Node<'_>) -> Result<Vec<String>, Fault> {
+        let mut readers: Vec<String> = Vec::new();
+        for node in named.items()? {
+            let refusal = Refusal { code: Code::VisibilityInvalid, path: &node.path };
+            let reader = find_among(self.known, self.view, node.text()?, refusal)?.to_string();
+            // A label and an id may name the same person.
+            if !readers.contains(&reader) {
+                readers.push(reader);
+            }
+        }
+        Ok(readers)
+    }
+
+    /// The entry that is answered. An unknown one and a hidden one get the same refusal.
+    fn answered(&self, node: &Node<'_>) -> Result<Option<Answered>, Fault> {
+        let Some(given) = node.optional("reply_to")? else { return Ok(None) };
+        let found = given.text()?.parse().ok().and_then(|id| self.view.entry(id));
+        let message = "is no entry that you may see: give an entry_id that you were shown";
+        let entry = found.ok_or_else(|| Fault::new(Code::ProvenanceInvalid, given.path.clone(), message))?;
+        let readers = match Audience::of(entry) {
+            Audience::Public => None,
+            Audience::Readers(readers) => Some(self.others(&readers)),
+        };
+        Ok(Some(Answered { id: entry.id, readers }))
+    }
+
+    /// Those besides the author; the author alone, if nobody else is there.
+    fn others(&self, readers: &[Name]) -> Vec<String> {
+        let others: Vec<String> =
+            readers.iter().filter(|reader| *reader != self.author).map(Name::to_string).collect();
+        if others.is_empty() { vec![self.author.to_string()] } else { others }
+    }
+}
+
+/// An entry that is answered, and who else may see it; none means everyone.
+struct Answered {
+    id: EntryId,
+    readers: Option<Vec<String>>,
+}
+
+/// A calendar item whose words are parts of the entry's text.
+fn calendar_item(node: &Node<'_>, entry_index: usize, text: &str) -> Result<Value, Fault> {
+    refuse_unknown(node, CALENDAR_ARGUMENTS)?;
+    let mut item = json!({ "kind": "CALENDAR", "entry_index": entry_index });
+    for part in ["title", "location", "notes"] {
+        if let Some(words) = node.optional(part)? {
+            item[part] = range_of(&words, text)?;
+        }
+    }
+    for field in ["time", "supersedes"] {
+        if let Some(value) = node.optional(field)? {
+            item[field] = value.text()?.into();
+        }
+    }
+    Ok(item)
+}
+
+/// Where words stand in a text.
+fn range_of(words: &Node<'_>, text: &str) -> Result<Value, Fault> {
+    let wanted = words.text()?;
+    let start = text.find(wanted).filter(|_| !wanted.is_empty());
+    let message = "must be words of the entry's text, letter by letter";
+    let start = start.ok_or_else(|| Fault::new(Code::PocketInvalid, words.path.clone(), message))?;
+    Ok(json!([start, start + wanted.len()]))
+}
+
+/// What was written, without its words: the caller has them.
+fn written(world: &World, who: &Principal, body: &Value) -> Value {
+    let view = world.view(who.viewer());
+    let committed = body.pointer("/bundle/entries").and_then(Value::as_array);
+    let ids = committed.into_iter().flatten().filter_map(|entry| entry.get("entry_id")?.as_str());
+    let entries = ids.filter_map(|id| view.entry(id.parse().ok()?)).map(|entry| {
+        let mut shown = json!({
+            "entry_id": entry.id.to_string(),
+            "created_at_world": entry.time.as_str(),
+            "audience": audience_text(&view, entry),
+        });
+        if let Some(answered) = entry.reply_to {
+            shown["reply_to"] = answered.to_string().into();
+        }
+        shown
+    });
+    let mut answer = json!({
+        "bundle_id": body.pointer("/bundle/bundle_id"),
+        "entries": entries.collect::<Vec<_>>(),
+        "cursor_after": body.pointer("/projection/stream/cursor_after"),
+    });
+    let items = body.pointer("/bundle/pocket_items").and_then(Value::as_array);
+    let items: Vec<Value> = items.into_iter().flatten().map(item_ids).collect();
+    if !items.is_empty() {
+        answer["calendar"] = items.into();
+    }
+    answer
+}
+
+fn item_ids(item: &Value) -> Value {
+    json!({ "item_id": item.get("item_id"), "entry_id": item.get("entry_id"), "time": item.get("time") })
+}
