@@ -169,10 +169,25 @@ impl Http {
 
     /// Makes sure that there is a connection. Where this fails nothing was asked.
     pub(crate) async fn reach(&mut self) -> Result<()> {
-        if !self.connection.as_ref().is_some_and(SendRequest::is_ready) {
+        if !self.is_connected() {
             self.connection = Some(connect::connect(&self.target).await?);
         }
         Ok(())
+    }
+
+    /// Whether there is a connection that can take a request.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.connection.as_ref().is_some_and(SendRequest::is_ready)
+    }
+
+    /// Begins a request of which nothing was sent yet.
+    pub(crate) fn forget_last(&mut self) {
+        self.unsent = true;
+    }
+
+    /// Sends a request and gives back whatever answers it, with its body unread.
+    pub(crate) async fn answer(&mut self, call: Call) -> Result<Response<Incoming>> {
+        self.send(&call).await
     }
 
     /// Whether the last request failed before anything of it was sent.

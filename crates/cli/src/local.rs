@@ -12,7 +12,7 @@ use turnkeep_store::{Options, Store};
 use turnkeep_types::{Clock, Timestamp};
 
 use crate::config::Config;
-use crate::data_dir::{DENIED_HINT, DataDir, random_bytes};
+use crate::data_dir::{DENIED_HINT, DataDir, ServerNote, random_bytes};
 use crate::failure::Failure;
 use crate::session::server_on;
 
@@ -133,12 +133,15 @@ fn server_config(config: &Config) -> ServerConfig {
     }
 }
 
-/// How often and how long it is waited for another command to end.
-const LOCK_TRIES_MAX: u32 = 40;
+/// How often the lock is tried again, and the pause before the next time.
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
+/// While another command has it, or a server that ends gives it back. On a busy disk that takes its time.
+const LOCK_TRIES_MAX: u32 = 200;
+/// While an agent's server has it: the agent may be about to end.
+const AGENT_TRIES_MAX: u32 = 20;
 
 /// Takes the directory for this process alone. A note that is there was left by a killed server. Another
-/// command that has it is waited for, a server is not.
+/// command that has it is waited for, and an agent's server for a moment; a server that stays is not.
 pub(crate) async fn lock(dir: &DataDir) -> Result<DataDirLock> {
     let mut tries = 0;
     loop {
@@ -150,27 +153,36 @@ pub(crate) async fn lock(dir: &DataDir) -> Result<DataDirLock> {
             Err(error) => error,
         };
         let server = server_on(dir).await;
-        let is_held = matches!(error, LockError::Held { .. });
-        if is_held && server.is_none() && tries < LOCK_TRIES_MAX {
-            tries += 1;
-            tokio::time::sleep(LOCK_PAUSE).await;
-            continue;
-        }
-        let hint = match server {
-            Some(note) if note.passing => {
-                "an agent's `turnkeep mcp` serves it meanwhile: close that agent, start this, then the agents find it"
-                    .to_owned()
-            }
-            Some(note) => {
-                format!("its server listens on {}: other commands reach it by themselves", note.http)
-            }
-            None if is_held => {
-                "wait for the other command to end, or use another directory with --data DIR".to_owned()
-            }
-            None => DENIED_HINT.to_owned(),
+        let tries_max = match (&error, &server) {
+            (LockError::Io { .. }, _) => 0,
+            (LockError::Held { .. }, None) => LOCK_TRIES_MAX,
+            (LockError::Held { .. }, Some(note)) if note.passing => AGENT_TRIES_MAX,
+            (LockError::Held { .. }, Some(_)) => 0,
         };
-        return Err(Failure::new(error.to_string()).hint(hint).into());
+        if tries >= tries_max {
+            return Err(locked(&error, server.as_ref()).into());
+        }
+        tries += 1;
+        tokio::time::sleep(LOCK_PAUSE).await;
     }
+}
+
+/// The failure of a command that cannot have the directory.
+fn locked(error: &LockError, server: Option<&ServerNote>) -> Failure {
+    let hint = match (server, error) {
+        (Some(note), _) if note.passing => {
+            "an agent's `turnkeep mcp` serves it meanwhile: close that agent, start this, then the agents find it"
+                .to_owned()
+        }
+        (Some(note), _) => {
+            format!("its server listens on {}: other commands reach it by themselves", note.http)
+        }
+        (None, LockError::Held { .. }) => {
+            "wait for the other command to end, or use another directory with --data DIR".to_owned()
+        }
+        (None, LockError::Io { .. }) => DENIED_HINT.to_owned(),
+    };
+    Failure::new(error.to_string()).hint(hint)
 }
 
 /// Opens the store in a directory that this process has for itself.

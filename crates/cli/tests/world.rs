@@ -229,8 +229,9 @@ fn p22_one_pasted_line_connects_an_agent_that_reads_searches_and_writes_as_its_p
     let token = line.split_whitespace().find_map(|word| word.strip_prefix("TURNKEEP_TOKEN=")).unwrap();
     for server in [None, Some(sandbox.up(&[]))] {
         let mut agent = Agent::start(&sandbox, token);
+        assert_eq!(agent.call("whoami", &json!({}))["person_id"], "ANN");
         let written = agent.call("ledger_write", &json!({ "text": "ANN was here." }));
-        assert_eq!(written["bundle"]["entries"][0]["author"]["author_id"], "ANN");
+        assert_eq!(written["entries"][0]["audience"], "everyone");
         let found = agent.call("ledger_search", &json!({ "query": "blocker" }));
         assert_eq!(found["results"], json!([]), "it was not for ANN");
         let page = agent.call("ledger_read", &json!({}));
@@ -271,6 +272,72 @@ fn agents_outlive_the_one_whose_directory_they_shared() {
         write(&mut third, &format!("By itself, when they were {how}."));
         third.end();
     }
+}
+
+#[test]
+fn a_message_over_the_limit_is_an_error_and_the_next_one_is_answered() {
+    let sandbox = Sandbox::new().with_team();
+    let mut agent = Agent::start(&sandbox, &sandbox.token_of("ANN"));
+    let arguments = json!({ "text": "x".repeat(3 << 20) });
+    let answer = agent.ask("tools/call", &json!({ "name": "ledger_write", "arguments": arguments }));
+    assert_eq!(answer["error"]["code"], -32600, "{answer}");
+    assert!(answer["error"]["message"].as_str().unwrap().contains("2 MiB"), "{answer}");
+    agent.call("ledger_write", &json!({ "text": "Shorter." }));
+    assert!(sandbox.ok(&["stream", "team"]).contains("Shorter."));
+    agent.end();
+}
+
+#[test]
+fn a_read_that_waits_holds_up_nobody_and_can_be_cancelled() {
+    let sandbox = Sandbox::new().with_team();
+    let mut agent = Agent::start(&sandbox, &sandbox.token_of("ANN"));
+    let now = agent.call("whoami", &json!({}))["cursor_now"].clone();
+    let wait = |id: &str| {
+        let arguments = json!({ "cursor": now, "wait_seconds": 50 });
+        let params = json!({ "name": "ledger_read", "arguments": arguments });
+        json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
+    };
+    agent.send(&wait("cancelled"));
+    agent.send(&json!({
+        "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": "cancelled" },
+    }));
+    agent.send(&wait("waits"));
+    assert_eq!(agent.ask("ping", &json!({}))["result"], json!({}), "the next request is answered at once");
+    let params = json!({ "name": "ledger_write", "arguments": { "text": "News." } });
+    agent.send(&json!({ "jsonrpc": "2.0", "id": "wrote", "method": "tools/call", "params": params }));
+    let mut answers = [agent.hear(), agent.hear()];
+    answers.sort_by_key(|answer| answer["id"].to_string());
+    assert_eq!(answers[0]["id"], "waits", "{answers:?}");
+    let read = &answers[0]["result"]["structuredContent"]["stream"]["entries"];
+    assert_eq!((read[0]["text"].as_str(), &answers[1]["id"]), (Some("News."), &json!("wrote")));
+    agent.end();
+}
+
+#[test]
+fn a_subscription_over_standard_output_tells_of_news_until_it_is_cancelled() {
+    let sandbox = Sandbox::new().with_team();
+    let mut agent = Agent::start(&sandbox, &sandbox.token_of("ANN"));
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let found = agent.ask("server/discover", &json!({ "_meta": meta }));
+    assert_eq!(found["result"]["resultType"], "complete", "{found}");
+    let wanted = json!({ "resourceSubscriptions": ["turnkeep://worlds/team/stream"] });
+    let listen = json!({ "_meta": meta, "notifications": wanted });
+    agent
+        .send(&json!({ "jsonrpc": "2.0", "id": "news", "method": "subscriptions/listen", "params": listen }));
+    assert_eq!(agent.hear()["method"], "notifications/subscriptions/acknowledged");
+    sandbox.ok(&words("world write team --as BOB --to GEORGE", "Not for ANN."));
+    sandbox.ok(&words("world write team --as BOB", "For all."));
+    let news = agent.hear();
+    assert_eq!(news["method"], "notifications/resources/updated", "{news}");
+    agent.send(&json!({
+        "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": "news" },
+    }));
+    let call = json!({ "_meta": meta, "name": "ledger_write", "arguments": { "text": "After." } });
+    assert_eq!(agent.ask("tools/call", &call)["result"]["isError"], false);
+    agent.end();
 }
 
 #[test]

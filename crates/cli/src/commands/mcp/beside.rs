@@ -1,0 +1,132 @@
+//! Requests that wait by themselves, each in a task with a connection of its own.
+//!
+//! A task writes its answer to standard output itself. Where the server goes away before it answered, the task
+//! hands the message back, because only the bridge's loop looks for another server; a subscription ends instead,
+//! with the answer that says so, and the agent may open it again. When the agent hangs up all tasks end.
+
+use std::collections::HashMap;
+
+use anyhow::Result;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::header::CONTENT_TYPE;
+use hyper::{Response, StatusCode};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::task::{AbortHandle, JoinSet};
+
+use super::message::Message;
+use super::store::Store;
+use super::{INTERNAL_ERROR, is_a_message, say, say_error};
+use crate::http::{EventStream, Http, Refused};
+
+/// Requests that may wait at the same time.
+const REQUESTS_MAX: usize = 64;
+/// How often a request is started.
+const TRIES_MAX: usize = 20;
+/// The largest answer that is not a stream.
+const ANSWER_BYTES_MAX: usize = 16 << 20;
+
+/// A request whose server went away.
+pub(super) struct Lost {
+    message: Message,
+    tries: usize,
+    why: String,
+}
+
+/// The requests that wait.
+pub(super) struct Beside {
+    tasks: JoinSet<()>,
+    running: HashMap<String, AbortHandle>,
+    lost: mpsc::Sender<Lost>,
+}
+
+impl Beside {
+    /// No requests yet, and where those come back that lost their server.
+    pub(super) fn new() -> (Self, mpsc::Receiver<Lost>) {
+        let (lost, receiver) = mpsc::channel(REQUESTS_MAX);
+        (Self { tasks: JoinSet::new(), running: HashMap::new(), lost }, receiver)
+    }
+
+    /// Starts a request.
+    pub(super) async fn start(&mut self, store: &mut Store<'_>, message: Message) -> Result<()> {
+        self.start_again(store, message, 1).await
+    }
+
+    /// Starts a request again that lost its server.
+    pub(super) async fn try_again(&mut self, store: &mut Store<'_>, lost: Lost) -> Result<()> {
+        if lost.tries == TRIES_MAX {
+            return say_error(lost.message.id(), INTERNAL_ERROR, &lost.why);
+        }
+        self.start_again(store, lost.message, lost.tries + 1).await
+    }
+
+    async fn start_again(&mut self, store: &mut Store<'_>, message: Message, tries: usize) -> Result<()> {
+        while self.tasks.try_join_next().is_some() {}
+        self.running.retain(|_, task| !task.is_finished());
+        if self.running.len() >= REQUESTS_MAX {
+            let why = format!("{REQUESTS_MAX} requests wait already: cancel one of them first");
+            return say_error(message.id(), INTERNAL_ERROR, &why);
+        }
+        if let Err(error) = store.connect().await {
+            return say_error(message.id(), INTERNAL_ERROR, &format!("{error:#}"));
+        }
+        let key = message.id().map(Value::to_string).unwrap_or_default();
+        let (http, lost) = (Http::new(store.http().target().clone()), self.lost.clone());
+        let task = self.tasks.spawn(async move {
+            let Err(error) = carry(http, &message).await else { return };
+            let lost_one = Lost { message, tries, why: format!("{error:#}") };
+            // The loop that would start it again may be gone, and the agent with it.
+            lost.send(lost_one).await.ok();
+        });
+        self.running.insert(key, task);
+        Ok(())
+    }
+
+    /// Ends a request that its caller does not wait for any more.
+    pub(super) fn cancel(&mut self, request: &Value) {
+        if let Some(task) = self.running.remove(&request.to_string()) {
+            task.abort();
+        }
+    }
+}
+
+/// Carries a request out. An error means that no server answered it.
+async fn carry(mut http: Http, message: &Message) -> Result<()> {
+    let response = http.answer(message.call()).await?;
+    let is_stream = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream");
+    if is_stream { pass_on(response, message).await } else { pass_on_whole(response, message).await }
+}
+
+async fn pass_on_whole(response: Response<Incoming>, message: &Message) -> Result<()> {
+    let status = response.status();
+    let body = http_body_util::Limited::new(response.into_body(), ANSWER_BYTES_MAX);
+    let body = body.collect().await.map_err(|error| anyhow::anyhow!("{error}"))?.to_bytes();
+    if is_a_message(&body) {
+        return say(&body);
+    }
+    let refused = Refused::new(status, &body);
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        return Err(refused.into());
+    }
+    say_error(message.id(), INTERNAL_ERROR, &refused.to_string())
+}
+
+/// Passes the messages of a stream on. If it breaks off without its last one, the agent still gets that.
+async fn pass_on(response: Response<Incoming>, message: &Message) -> Result<()> {
+    let mut events = EventStream::new(response.into_body());
+    while let Some(event) = events.next().await? {
+        say(event.data.as_bytes())?;
+        if is_the_answer(&event.data) {
+            return Ok(());
+        }
+    }
+    let id = message.id();
+    let meta = json!({ "io.modelcontextprotocol/subscriptionId": id });
+    let result = json!({ "resultType": "complete", "_meta": meta });
+    say(json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string().as_bytes())
+}
+
+fn is_the_answer(data: &str) -> bool {
+    serde_json::from_str::<Value>(data).is_ok_and(|message| message.get("method").is_none())
+}

@@ -1,0 +1,175 @@
+//! Messages from standard input, one a line.
+//!
+//! A line over the limit is not kept. It is read to its end, so that the next message is found, and its request
+//! id is picked out on the way, so that the caller learns which request failed.
+
+use std::io::{BufRead, Read};
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+/// The longest message.
+pub(super) const MESSAGE_BYTES_MAX: usize = 2 << 20;
+/// Bytes of a request id that is picked out of a line over the limit.
+const ID_BYTES_MAX: usize = 1024;
+/// Lines that may wait while a message is answered.
+const LINES_MAX: usize = 1;
+
+/// A line of standard input.
+#[derive(Debug, PartialEq)]
+pub(super) enum Line {
+    /// A message, perhaps.
+    Message(Vec<u8>),
+    /// One that is longer than [`MESSAGE_BYTES_MAX`].
+    TooLong {
+        /// The id of the request, if it has one.
+        id: Option<Value>,
+    },
+}
+
+/// Reads standard input on a thread of its own; the channel closes at its end.
+///
+/// The thread is not joined: nothing can end a read of standard input that has begun.
+pub(super) fn read_standard_input() -> Result<mpsc::Receiver<Result<Line>>> {
+    let (sender, lines) = mpsc::channel(LINES_MAX);
+    let read = move || {
+        let mut input = std::io::stdin().lock();
+        while let Some(line) = read_line(&mut input).context("cannot read standard input").transpose() {
+            let failed = line.is_err();
+            if sender.blocking_send(line).is_err() || failed {
+                return;
+            }
+        }
+    };
+    std::thread::Builder::new().name("mcp-input".to_owned()).spawn(read)?;
+    Ok(lines)
+}
+
+/// The next line; none at the end.
+fn read_line(input: &mut impl BufRead) -> std::io::Result<Option<Line>> {
+    let mut line = Vec::new();
+    let bytes_max = MESSAGE_BYTES_MAX as u64 + 1;
+    let read = input.by_ref().take(bytes_max).read_until(b'\n', &mut line)?;
+    if read == 0 {
+        return Ok(None);
+    }
+    if line.len() <= MESSAGE_BYTES_MAX {
+        return Ok(Some(Line::Message(line)));
+    }
+    let mut ids = IdFinder::default();
+    ids.feed(&line);
+    let mut ended = line.ends_with(b"\n");
+    while !ended {
+        line.clear();
+        let read = input.by_ref().take(bytes_max).read_until(b'\n', &mut line)?;
+        ids.feed(&line);
+        ended = read == 0 || line.ends_with(b"\n");
+    }
+    Ok(Some(Line::TooLong { id: ids.found() }))
+}
+
+/// Finds the value of the key `id` of a JSON object that comes piece by piece, whatever else is in it.
+#[derive(Debug, Default)]
+struct IdFinder {
+    depth: usize,
+    in_string: bool,
+    escaped: bool,
+    /// Whether the next text at the top level is a value, not a key.
+    at_value: bool,
+    key: Vec<u8>,
+    value: Vec<u8>,
+}
+
+impl IdFinder {
+    fn feed(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.keep(byte);
+            if self.in_string { self.read_in_string(byte) } else { self.read_outside(byte) }
+        }
+    }
+
+    fn read_in_string(&mut self, byte: u8) {
+        match byte {
+            _ if self.escaped => self.escaped = false,
+            b'\\' => self.escaped = true,
+            b'"' => self.in_string = false,
+            _ => {}
+        }
+    }
+
+    fn read_outside(&mut self, byte: u8) {
+        match byte {
+            b'"' => self.in_string = true,
+            b'{' | b'[' => self.depth += 1,
+            b'}' | b']' => self.depth = self.depth.saturating_sub(1),
+            b':' if self.depth == 1 => self.at_value = true,
+            b',' if self.depth == 1 => {
+                self.at_value = false;
+                self.key.clear();
+            }
+            _ => {}
+        }
+    }
+
+    /// Keeps what is a key of the top level, or the value of `id`.
+    fn keep(&mut self, byte: u8) {
+        let is_mark = !self.in_string && matches!(byte, b'{' | b'}' | b':' | b',' | b'\r' | b'\n');
+        if self.depth != 1 || is_mark {
+            return;
+        }
+        let kept = match self.at_value {
+            false => &mut self.key,
+            true if self.key.trim_ascii() == b"\"id\"" => &mut self.value,
+            true => return,
+        };
+        if kept.len() < ID_BYTES_MAX {
+            kept.push(byte);
+        }
+    }
+
+    fn found(&self) -> Option<Value> {
+        let value: Value = serde_json::from_slice(&self.value).ok()?;
+        (value.is_string() || value.is_number()).then_some(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn long(before: &str, after: &str) -> String {
+        format!("{before}{}{after}\n", "x".repeat(MESSAGE_BYTES_MAX))
+    }
+
+    #[test]
+    fn a_line_over_the_limit_is_passed_over_and_its_id_is_found_wherever_it_stands() {
+        for (before, after, id) in [
+            (r#"{"jsonrpc":"2.0","id":7,"method":"m","params":{"id":1,"text":""#, r#""}}"#, Some(json!(7))),
+            (
+                r#"{"method":"m","params":{"id":1,"text":""#,
+                r#""},"jsonrpc":"2.0","id":"a,}b"}"#,
+                Some(json!("a,}b")),
+            ),
+            (r#"{"params":["\"id\":3,\\",""#, r#""], "id" : 9 }"#, Some(json!(9))),
+            (r#"{"id":"say \"hi\"","params":""#, r#""}"#, Some(json!("say \"hi\""))),
+            (r#"{"params":{"id":4,"text":""#, r#""}}"#, None),
+            (r#"{"id":null,"text":""#, r#""}"#, None),
+            ("", "", None),
+        ] {
+            let text = long(before, after) + "{}\n";
+            let mut input = text.as_bytes();
+            assert_eq!(read_line(&mut input).unwrap(), Some(Line::TooLong { id }), "{before}…{after}");
+            assert_eq!(read_line(&mut input).unwrap(), Some(Line::Message(b"{}\n".to_vec())));
+            assert_eq!(read_line(&mut input).unwrap(), None);
+        }
+    }
+
+    #[test]
+    fn the_longest_message_is_a_message() {
+        let text = "x".repeat(MESSAGE_BYTES_MAX);
+        assert_eq!(read_line(&mut text.as_bytes()).unwrap(), Some(Line::Message(text.into_bytes())));
+    }
+}

@@ -1,0 +1,141 @@
+//! The store as the bridge reaches it now, and how a message gets an answer from it.
+//!
+//! The server may be another agent's and end with that agent. Then the directory has another server, or this
+//! process becomes it. A message that got no answer is sent again to whoever serves the directory by then: a
+//! write has an id of its own, of which the ledger carries out one.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use bytes::Bytes;
+use hyper::StatusCode;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::message::Message;
+use crate::config::Config;
+use crate::data_dir::{DataDir, ServerNote};
+use crate::failure::Failure;
+use crate::http::Http;
+use crate::session::{Need, Session};
+
+/// How often a message is sent, and the pause before the next time.
+const TRIES_MAX: usize = 20;
+const PAUSE: Duration = Duration::from_millis(100);
+/// No more tries after this time: looking for a server may take long by itself.
+const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
+
+/// What the server said.
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    pub(super) body: Bytes,
+}
+
+/// The store as it is reached now.
+pub(super) struct Store<'a> {
+    config: &'a Config,
+    session: Session,
+    /// Whether the session was found since the last connection was lost.
+    is_fresh: bool,
+}
+
+impl<'a> Store<'a> {
+    pub(super) async fn open(config: &'a Config) -> Result<Self> {
+        Ok(Self { config, session: Self::find(config).await?, is_fresh: true })
+    }
+
+    /// Finds the store's server or becomes it, so that others find this one.
+    async fn find(config: &Config) -> Result<Session> {
+        let session = Session::open(config, Need::Write).await?;
+        if let Some((http, tcp)) = session.own_addresses() {
+            let note = ServerNote { pid: std::process::id(), http, tcp, tls_cert: None, passing: true };
+            DataDir::new(&config.data.value).leave_note(&note)?;
+        }
+        Ok(session)
+    }
+
+    /// The client of the server that was found last.
+    pub(super) fn http(&self) -> &Http {
+        &self.session.http
+    }
+
+    /// Hands a message over and waits for its answer.
+    pub(super) async fn ask(&mut self, message: &Message) -> Result<Answer> {
+        let (mut may_be_done, begun) = (false, Instant::now());
+        for tries in 1.. {
+            let is_last = tries == TRIES_MAX || begun.elapsed() > GIVE_UP_AFTER;
+            let error = match self.send(message).await {
+                Ok(answer) if is_last || !is_of_a_server_that_ends(&answer) => return Ok(answer),
+                Ok(_) => Failure::new("the server is shutting down").into(),
+                Err(error) => error,
+            };
+            may_be_done |= !self.session.http.was_unsent();
+            if may_be_done && !message.may_be_repeated() {
+                return Err(error.context("whether it was carried out is not known"));
+            }
+            if is_last {
+                return Err(if may_be_done { unknown_outcome(error, message) } else { error });
+            }
+            tokio::time::sleep(PAUSE).await;
+            self.is_fresh = false;
+        }
+        unreachable!("the last try returns")
+    }
+
+    /// Sends a message once, over a connection to the directory's present server.
+    async fn send(&mut self, message: &Message) -> Result<Answer> {
+        self.connect().await?;
+        let (status, body) = self.session.http.whatever(message.call()).await?;
+        Ok(Answer { status, body })
+    }
+
+    /// Makes sure of a connection. Where the last one was lost, the server is looked for first: at its old
+    /// address there may be a stranger by now.
+    pub(super) async fn connect(&mut self) -> Result<()> {
+        self.session.http.forget_last();
+        if !self.is_fresh && !self.session.http.is_connected() && self.may_have_a_successor() {
+            self.session = Self::find(self.config).await?;
+            self.session.http.forget_last();
+        }
+        self.session.http.reach().await?;
+        self.is_fresh = false;
+        Ok(())
+    }
+
+    /// A server that was named, or is this process's own, is the one and stays it.
+    fn may_have_a_successor(&self) -> bool {
+        self.config.server.value.is_none() && !self.session.is_own()
+    }
+
+    pub(super) async fn close(self) {
+        if self.session.is_own() {
+            DataDir::new(&self.config.data.value).remove_note();
+        }
+        self.session.close().await;
+    }
+}
+
+/// Whether a server answered that it is about to end: its successor will know better.
+fn is_of_a_server_that_ends(answer: &Answer) -> bool {
+    let code = || -> Option<String> {
+        let body: Value = serde_json::from_slice(&answer.body).ok()?;
+        let code = body.pointer("/result/structuredContent/error/code").or(body.pointer("/error/code"));
+        code?.as_str().map(str::to_owned)
+    };
+    let may_say_so = answer.status == StatusCode::SERVICE_UNAVAILABLE || answer.status == StatusCode::OK;
+    may_say_so && answer.body.len() < ENDING_BYTES_MAX && code().is_some_and(|code| code == "Unavailable")
+}
+
+/// An answer that says that a server ends is short.
+const ENDING_BYTES_MAX: usize = 4096;
+
+/// Nothing answered at all, and something may have arrived.
+fn unknown_outcome(error: anyhow::Error, message: &Message) -> anyhow::Error {
+    match message.write_id() {
+        Some(id) => error.context(format!(
+            "no server answers, so whether it was written is not known: write it again with \
+             request_id `{id}`, and it is written once"
+        )),
+        None => error,
+    }
+}
