@@ -68,9 +68,8 @@ describe("P22: a pasted line connects a client of the protocol", () => {
 			expect(JSON.stringify(found)).not.toContain("blocker");
 			const text = `written by ${program}`;
 			const wrote = await client.callTool({ name: "ledger_write", arguments: { text } });
-			expect(wrote.structuredContent).toMatchObject({
-				bundle: { entries: [{ text, author: { author_id: "ANN" } }] },
-			});
+			expect(wrote.structuredContent).toMatchObject({ entries: [{ audience: "everyone" }], replayed: false });
+			expect(JSON.stringify(wrote)).not.toContain(text);
 			const read = await client.callTool({ name: "ledger_read", arguments: {} });
 			expect(JSON.stringify(read)).toContain(text);
 			const refused = await client.callTool({ name: "ledger_write", arguments: { text, input_text: "x" } });
