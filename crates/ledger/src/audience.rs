@@ -91,20 +91,27 @@ impl Classes {
     /// Files an entry under its audience.
     pub fn push(&mut self, number: u32, entry: &Entry) -> ClassId {
         let audience = Audience::of(entry);
-        let next = ClassId(u32::try_from(self.rows.len()).unwrap_or(u32::MAX));
-        let class = *self.numbers.entry(audience.clone()).or_insert(next);
-        if class == next {
-            match &audience {
-                Audience::Public => self.public = Some(class),
-                Audience::Readers(readers) => readers
-                    .iter()
-                    .for_each(|reader| self.naming.entry(reader.clone()).or_default().push(class)),
-            }
-            self.rows.push(Row { audience, entries: Vec::new() });
-        }
+        let known = self.numbers.get(&audience).copied();
+        let class = known.unwrap_or_else(|| self.begin(audience));
         if let Some(row) = self.rows.get_mut(class.0 as usize) {
             row.entries.push(number);
         }
+        class
+    }
+
+    /// Begins the class of an audience that has none.
+    fn begin(&mut self, audience: Audience) -> ClassId {
+        let class = ClassId(u32::try_from(self.rows.len()).unwrap_or(u32::MAX));
+        match &audience {
+            Audience::Public => self.public = Some(class),
+            Audience::Readers(readers) => {
+                for reader in readers {
+                    self.naming.entry(reader.clone()).or_default().push(class);
+                }
+            }
+        }
+        self.numbers.insert(audience.clone(), class);
+        self.rows.push(Row { audience, entries: Vec::new() });
         class
     }
 

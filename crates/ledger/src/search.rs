@@ -14,8 +14,8 @@
 //! time away. The best [`RERANKED`] of these are then looked at again: two entries on each side in the same
 //! conversation lend [`PREVIOUS`] and [`NEXT`] of theirs, [`SESSION`] of the weight of all terms that the
 //! conversation around them speaks of is added, and [`AUTHOR`] of the weight of the whole query where it
-//! names their author. Entries beside them that have no term themselves are scored the same way and come in
-//! as context. Ties go to the later entry. Author, window and phrases filter what may be a hit or context;
+//! names their author. Entries beside them are scored the same way; those that have no term come in as
+//! context. Ties go to the later entry. Author, window and phrases filter what may be a hit or context;
 //! they do not change the figures, and a neighbour need not pass them.
 //!
 //! Nothing here does I/O. The index holds no text: phrases are checked against [`Texts`].

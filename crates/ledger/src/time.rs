@@ -19,7 +19,36 @@ const EARLIEST: jiff::Timestamp = jiff::Timestamp::constant(-62_167_219_200, 0);
 #[derive(Debug, Clone)]
 pub struct WorldTime {
     instant: jiff::Timestamp,
-    text: Arc<str>,
+    text: TimeText,
+}
+
+/// The form in which the server writes a time, in which `0` is any digit.
+const USUAL_FORM: &str = "0000-00-00T00:00:00.000Z";
+
+/// The text of a time. Nearly all have the usual length, and a world holds one for each entry, so these need no
+/// memory of their own.
+#[derive(Debug, Clone)]
+enum TimeText {
+    /// ASCII of the usual length.
+    Usual([u8; USUAL_FORM.len()]),
+    /// Any other.
+    Given(Arc<str>),
+}
+
+impl TimeText {
+    fn of(text: &str) -> Self {
+        match text.as_bytes().try_into() {
+            Ok(usual) if text.is_ascii() => Self::Usual(usual),
+            _ => Self::Given(text.into()),
+        }
+    }
+
+    fn as_str(&self) -> &str {
+        match self {
+            Self::Usual(bytes) => std::str::from_utf8(bytes).unwrap_or_default(),
+            Self::Given(text) => text,
+        }
+    }
 }
 
 impl WorldTime {
@@ -31,8 +60,8 @@ impl WorldTime {
 
     /// The instant is what the text says, so that it is the same when it is read back.
     fn of(instant: jiff::Timestamp) -> Self {
-        let text: Arc<str> = format!("{instant:.3}").into();
-        Self { instant: text.parse().unwrap_or(instant), text }
+        let text = format!("{instant:.3}");
+        Self { instant: text.parse().unwrap_or(instant), text: TimeText::of(&text) }
     }
 
     /// Whether a text is a time: RFC 3339, or a local one, whatever its zone makes of it.
@@ -43,7 +72,7 @@ impl WorldTime {
     /// The instant of an RFC 3339 text, which is kept as it is.
     pub fn parse(text: &str) -> Option<Self> {
         match Reading::of(text)? {
-            Reading::Instant(instant) => Some(Self { instant, text: text.into() }),
+            Reading::Instant(instant) => Some(Self { instant, text: TimeText::of(text) }),
             Reading::Local(_) => None,
         }
     }
@@ -51,7 +80,7 @@ impl WorldTime {
     /// The instant of an RFC 3339 text, or of a local time in a zone.
     pub fn parse_in(text: &str, zone: &Zone, path: &str) -> Result<Self, Fault> {
         let local = match Reading::of(text).ok_or_else(|| no_time(path))? {
-            Reading::Instant(instant) => return Ok(Self { instant, text: text.into() }),
+            Reading::Instant(instant) => return Ok(Self { instant, text: TimeText::of(text) }),
             Reading::Local(local) => local,
         };
         let ambiguous = |_| {
@@ -64,7 +93,7 @@ impl WorldTime {
 
     /// The text.
     pub fn as_str(&self) -> &str {
-        &self.text
+        self.text.as_str()
     }
 
     /// Milliseconds since 1970.
@@ -99,11 +128,32 @@ enum Reading {
 
 impl Reading {
     fn of(text: &str) -> Option<Self> {
+        if let Some(instant) = usual_instant(text) {
+            return Some(Self::Instant(instant));
+        }
         match Written::of(text)? {
             Written::Instant => text.parse().ok().filter(|instant| *instant >= EARLIEST).map(Self::Instant),
             Written::Local => text.parse().ok().map(Self::Local),
         }
     }
+}
+
+/// The instant of a text in the form in which the server writes times, without the parser: a start reads one
+/// for each entry. None for any other text, which may be a time all the same.
+fn usual_instant(text: &str) -> Option<jiff::Timestamp> {
+    if !digits(text, USUAL_FORM)?.is_empty() {
+        return None;
+    }
+    let number = |range: std::ops::Range<usize>| {
+        let digits = text.as_bytes().get(range).unwrap_or_default();
+        digits.iter().fold(0_i16, |number, digit| number * 10 + i16::from(digit - b'0'))
+    };
+    let small = |range| i8::try_from(number(range)).ok();
+    let date = jiff::civil::Date::new(number(0..4), small(5..7)?, small(8..10)?).ok()?;
+    let nanoseconds = i32::from(number(20..23)) * 1_000_000;
+    let time = jiff::civil::Time::new(small(11..13)?, small(14..16)?, small(17..19)?, nanoseconds).ok()?;
+    let instant = TimeZone::UTC.to_timestamp(date.to_datetime(time)).ok()?;
+    (instant >= EARLIEST).then_some(instant)
 }
 
 /// What a text is written as. The parser takes more than RFC 3339 has, such as `20261115T090000Z`; what is
@@ -244,6 +294,31 @@ mod tests {
         assert!(WorldTime::parse_in("0000-01-01T00:00:00", &zones[0], "t").is_err());
         assert!(WorldTime::parse_in("0000-01-01T00:00:00", &zones[2], "t").is_ok());
         assert!(Zone::named("Etc/Unknown").is_none());
+    }
+
+    #[test]
+    fn the_usual_form_is_read_as_the_parser_reads_it() {
+        for text in [
+            "0000-01-01T00:00:00.000Z",
+            "1969-12-31T23:59:59.999Z",
+            "2024-02-29T12:34:56.789Z",
+            "2026-11-15T09:00:00.001Z",
+            "9999-12-30T21:59:59.999Z",
+        ] {
+            assert_eq!(usual_instant(text), text.parse().ok(), "{text}");
+            assert_eq!(WorldTime::parse(text).unwrap().as_str(), text);
+        }
+        for text in [
+            "2023-02-29T12:34:56.789Z",
+            "2026-13-01T00:00:00.000Z",
+            "2026-11-15T24:00:00.000Z",
+            "2026-11-15T09:00:60.000Z",
+            "9999-12-31T23:59:59.999Z",
+        ] {
+            assert_eq!((usual_instant(text), WorldTime::parse(text)), (None, None), "{text}");
+        }
+        assert_eq!(usual_instant("2026-11-15T09:00:00.0000Z"), None);
+        assert_eq!(WorldTime::parse("2026-11-15T09:00+01:00é"), None, "24 bytes, but not ASCII");
     }
 
     #[test]

@@ -152,7 +152,10 @@ impl World {
                 date: &date_words(entry.time.date(&self.clock.timezone)),
             });
         }
-        self.authored.entry(entry.author.id.clone()).or_default().push(number);
+        match self.authored.get_mut(&entry.author.id) {
+            Some(written) => written.push(number),
+            None => drop(self.authored.insert(entry.author.id.clone(), vec![number])),
+        }
         let id_of = |number| self.entries.get(number as usize).map(|entry| entry.id);
         self.entry_numbers.insert(entry.id, number, id_of);
         self.class_of.push(class);

@@ -1,11 +1,11 @@
 //! Texts that many records repeat, each kept once.
 //!
-//! The records of a world name the same people, labels, requests and times again and again. Whoever reads a
-//! whole log would allocate each of them anew, which takes most of the time and of the memory of a start. A
-//! thread that decodes remembers the texts that it met last, and hands out the one that it has.
+//! The records of a world name the same people, labels, requests and times again and again. Allocating each
+//! of them anew takes much of the time and memory of a start. So each decoding thread remembers the texts that
+//! it met last, and returns the one that it has.
 //!
-//! Memory is bounded: a table of [`SLOTS`] places, and a text takes the place of another with the same hash.
-//! What is handed out is equal to what a record says, whatever is in the table.
+//! Memory is bounded: the table has [`SLOTS`] places, and a text replaces another one with the same hash. The
+//! returned text always equals the given one.
 
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -40,6 +40,22 @@ fn entry(visible_to: Option<&[&str]>) -> Entry {
     }
 }
 
+#[test]
+fn records_that_name_the_same_share_one_text() {
+    let entries = [entry(Some(&["CODER"])), Entry { id: EntryId(9), ..entry(Some(&["CODER"])) }];
+    let read = entries.map(|entry| {
+        let (declared, payload) = encode(&Fact::Entry(entry.clone()));
+        let Ok(Fact::Entry(read)) = decode(&declared, &payload) else { panic!("an entry") };
+        assert_eq!(read, entry);
+        read
+    });
+    let [one, other] = &read;
+    assert!(std::sync::Arc::ptr_eq(&one.label, &other.label));
+    assert!(std::sync::Arc::ptr_eq(&one.request, &other.request));
+    let texts = read.each_ref().map(|entry| entry.author.id.as_str().as_ptr());
+    assert_eq!(texts[0], texts[1]);
+}
+
 fn outcome() -> Outcome {
     Outcome {
         request: "r-1".into(),

@@ -54,7 +54,6 @@ impl Index {
             Some(found) => (exactly(&scoring, &found), None),
             None => (Sweep::new(&scoring, &filter, count).run(), Some(&filter)),
         };
-        let filter = filter.filter(|_| query.context_max > 0);
         Ok(rerank(&scoring, &wanted, filter, hits).take(query.limit, query.context_max))
     }
 }

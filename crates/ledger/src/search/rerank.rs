@@ -1,10 +1,10 @@
 //! The second look at the best: what their conversations, and the names in the query, say about them.
 //!
 //! The sweep finds the entries that match best by a score that is cheap for all entries. The first
-//! [`RERANKED`] of these, and the entries beside them in their conversations that match nothing themselves,
-//! are scored anew: their own words, what two neighbours on each side lend, the terms that the conversation
-//! around them speaks of, and whether the query names their author. An entry that has none of the query's
-//! terms is context; it can only come in beside one that has.
+//! [`RERANKED`] of these, and the entries beside them in their conversations, are scored anew: their own
+//! words, what two neighbours on each side lend, the terms that the conversation around them speaks of, and
+//! whether the query names their author. An entry that has none of the query's terms is context; it can only
+//! come in beside one that has.
 
 use super::Hit;
 use super::conversation::Conversation;
@@ -39,57 +39,58 @@ pub const AUTHOR: f32 = 0.3;
 struct Candidate {
     entry: u32,
     conversation: Conversation,
-    /// Whether it was found by its own words; else it is there only if it has none.
-    is_match: bool,
+    /// Whether it was found; else it only stands beside one that was.
+    was_found: bool,
 }
 
-/// Scores the first of these anew, adds the context beside them, and puts them in order again.
+/// Scores the first of these anew together with what stands beside them, and puts them in order again.
+/// Without a filter nothing beside them is looked at: whatever has the phrases was found.
 pub(super) fn rerank(
     scoring: &Scoring<'_>,
     wanted: &Wanted<'_>,
     filter: Option<&Filter>,
     mut hits: Vec<Hit>,
 ) -> Ranked {
-    let rest = hits.split_off(hits.len().min(RERANKED));
+    let mut rest = hits.split_off(hits.len().min(RERANKED));
     let mut candidates: Vec<Candidate> = hits.iter().map(|hit| candidate(scoring, hit.entry, true)).collect();
     if let Some(filter) = filter {
-        add_beside(scoring, filter, &mut candidates);
+        let beside = entries_beside(scoring, filter, &candidates);
+        rest.retain(|hit| beside.binary_search(&hit.entry).is_err());
+        candidates.extend(beside.into_iter().map(|entry| candidate(scoring, entry, false)));
     }
     let known = Known::new(scoring, entries_of(&candidates));
     let mut names = Names::of(wanted);
     let mut first = Vec::with_capacity(candidates.len());
-    for Candidate { entry, conversation, is_match } in &candidates {
-        let context = known.slot(*entry).terms == 0;
-        // A neighbour with terms of its own was found by the sweep, or is worse than what was found.
-        if *is_match || context {
-            let is_meant = known.slot(*entry).terms == scoring.all_terms() || names.name(scoring, *entry);
-            let bonus = if is_meant { scoring.whole_weight() } else { 0.0 };
-            let score = score(scoring, &known, *entry, conversation) + AUTHOR * bonus;
-            first.push(Hit { entry: *entry, score, context: context && !is_match });
-        }
+    for Candidate { entry, conversation, was_found } in &candidates {
+        let terms = known.slot(*entry).terms;
+        let is_meant = terms == scoring.all_terms() || names.name(scoring, *entry);
+        let bonus = if is_meant { scoring.whole_weight() } else { 0.0 };
+        let score = score(scoring, &known, *entry, conversation) + AUTHOR * bonus;
+        first.push(Hit { entry: *entry, score, context: terms == 0 && !was_found });
     }
     sort(&mut first);
     Ranked { first, rest }
 }
 
-fn candidate(scoring: &Scoring<'_>, entry: u32, is_match: bool) -> Candidate {
+fn candidate(scoring: &Scoring<'_>, entry: u32, was_found: bool) -> Candidate {
     let conversation = Conversation::around(scoring.view, entry, SESSION_STEPS);
-    Candidate { entry, conversation, is_match }
+    Candidate { entry, conversation, was_found }
 }
 
-/// Adds the entries that stand beside the candidates in their conversations and pass the filter.
-fn add_beside(scoring: &Scoring<'_>, filter: &Filter, candidates: &mut Vec<Candidate>) {
+/// The entries that stand beside the candidates in their conversations and pass the filter, ascending,
+/// without the candidates themselves.
+fn entries_beside(scoring: &Scoring<'_>, filter: &Filter, candidates: &[Candidate]) -> Vec<u32> {
     let mut found: Vec<u32> = candidates.iter().map(|candidate| candidate.entry).collect();
     found.sort_unstable();
     let mut beside = Vec::new();
-    for Candidate { conversation, .. } in &*candidates {
+    for Candidate { conversation, .. } in candidates {
         beside.extend(conversation.before.iter().take(PREVIOUS.len()));
         beside.extend(conversation.after.iter().take(NEXT.len()));
     }
     beside.sort_unstable();
     beside.dedup();
     beside.retain(|entry| found.binary_search(entry).is_err() && filter.passes(scoring.view, *entry));
-    candidates.extend(beside.into_iter().map(|entry| candidate(scoring, entry, false)));
+    beside
 }
 
 /// All entries whose own scores matter, ascending.

@@ -465,7 +465,7 @@ mod tests {
         assert_eq!((kept("refund"), kept("stopping"), kept("ing")), ("refund", "stop", ""));
     }
 
-    /// Every ending behind many beginnings, and endings behind endings.
+    /// Every ending, and endings behind endings.
     #[test]
     fn what_is_kept_of_made_up_words_is_in_their_stems() {
         let endings = [
@@ -477,11 +477,10 @@ mod tests {
             "fully", "fulness", "less", "lessly", "ness", "ous", "ously", "ousness", "ogy", "ogies", "li",
             "bly", "tional",
         ];
-        let beginnings =
-            ["b", "hop", "hopp", "relat", "oper", "gener", "yell", "anal", "trol", "tess", "agr"];
-        for beginning in beginnings {
+        let last = ["", "s", "ed", "ing", "ly", "y", "ies", "al", "able", "ity", "ness", "ation"];
+        for beginning in ["hopp", "relat"] {
             for one in endings {
-                for other in endings {
+                for other in last {
                     check_kept(&format!("{beginning}{one}{other}"));
                 }
             }

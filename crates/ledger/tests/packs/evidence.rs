@@ -44,6 +44,40 @@ fn a_search_finds_what_its_reader_may_see() {
 }
 
 #[test]
+fn context_is_marked_and_never_more_than_the_request_allows() {
+    let mut story = Story::team();
+    let question = story.say("PLANNER", "Which port does the gateway use?").to_string();
+    let answer = story.say("CODER", "8443, as before.").to_string();
+    let thanks = story.say("PLANNER", "Good.").to_string();
+    let world = story.world();
+    let gateway = |constraints| ask(&world, "CODER", "LEDGER_SEARCH", "gateway", constraints).unwrap();
+    for (constraints, expect) in [
+        (json!({}), &[(&question, false), (&answer, true), (&thanks, true)][..]),
+        (json!({"limit": 2}), &[(&question, false), (&answer, true)]),
+        (json!({"context": 1}), &[(&question, false), (&answer, true)]),
+        (json!({"context": 0}), &[(&question, false)]),
+    ] {
+        let pack = gateway(constraints.clone());
+        let results = pack["results"].as_array().unwrap();
+        let marked: Vec<(&str, bool)> = results
+            .iter()
+            .map(|result| (result["entry_id"].as_str().unwrap(), result.get("context") == Some(&json!(true))))
+            .collect();
+        let expect: Vec<(&str, bool)> = expect.iter().map(|(id, context)| (id.as_str(), *context)).collect();
+        assert_eq!(marked, expect, "{constraints}");
+        assert!(results.iter().all(|result| result.get("context") != Some(&json!(false))), "left out");
+        assert_eq!(validate_pack(&world.view(viewer("CODER")), &pack), Ok(()));
+    }
+    for bad in [json!({"context": -1}), json!({"context": 201}), json!({"context": "all"})] {
+        let refused = ask(&world, "CODER", "LEDGER_SEARCH", "gateway", bad.clone());
+        assert_eq!(refused.map_err(|fault| fault.code), Err(Code::BadLimit), "{bad}");
+    }
+    let mut damaged = gateway(json!({}));
+    damaged["results"][1]["context"] = json!("yes");
+    assert!(validate_pack(&world.view(viewer("CODER")), &damaged).is_err());
+}
+
+#[test]
 fn a_query_without_a_word_that_is_searched_for_finds_nothing_and_is_told_so() {
     let (story, ..) = worked();
     let world = story.world();

@@ -1,11 +1,11 @@
 //! Pages of streams that many subscribers ask for at the same time.
 //!
-//! When something is written, everybody who follows a world asks for the page behind the same cursor of the
-//! same view. The first one makes it, the others wait for it and get the same bytes. A page is good for one
-//! version of the world: every commit begins a new one, and what was kept for the last is forgotten.
+//! After a commit every subscriber of a world asks for the page behind its cursor, and most cursors are equal.
+//! The first subscriber makes the page; the others wait for it and get the same bytes. A page is valid for one
+//! version of the world: every commit begins a new version and drops the pages of the last one.
 //!
-//! A page belongs to one view, so nobody gets bytes that were made for other eyes. A page that could not be
-//! made is not kept: each subscriber that waited for it tries again by itself.
+//! Pages are kept by view, so a subscriber only ever gets a page of its own view. A page that could not be made
+//! is not kept: the next subscriber tries again.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,8 +14,8 @@ use bytes::Bytes;
 use tokio::sync::OnceCell;
 use turnkeep_ledger::Viewer;
 
-/// Pages that are kept. Subscribers who are behind each ask for pages of their own, which are large and of use
-/// to nobody else.
+/// Pages that are kept. Subscribers who are far behind ask for different pages, which are large; beyond this
+/// number these are made without being kept.
 const PAGES_MAX: usize = 64;
 
 /// Which page.

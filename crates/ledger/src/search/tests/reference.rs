@@ -92,15 +92,16 @@ impl<'a> Reference<'a> {
         let mut hits: Vec<Scored> =
             (0..self.visible.len()).filter(passes).filter(is_hit).map(joint).collect();
         sort(&mut hits);
-        let rest = hits.split_off(hits.len().min(RERANKED));
+        let mut rest = hits.split_off(hits.len().min(RERANKED));
         let again = |place: usize| (place, self.score_again(place, &own, &weights, &wanted));
         let mut first: Vec<(Scored, bool)> = hits.iter().map(|(place, _)| (again(*place), false)).collect();
-        if asked.context_max > 0 && wanted.phrases.is_empty() {
+        if wanted.phrases.is_empty() {
             let mut beside: Vec<usize> = hits.iter().flat_map(|(place, _)| self.beside(*place)).collect();
             beside.sort_unstable();
             beside.dedup();
-            beside.retain(|place| own[*place] == 0.0 && passes(place));
-            first.extend(beside.into_iter().map(|place| (again(place), true)));
+            beside.retain(|place| hits.iter().all(|(hit, _)| hit != place) && passes(place));
+            rest.retain(|(place, _)| !beside.contains(place));
+            first.extend(beside.into_iter().map(|place| (again(place), own[place] == 0.0)));
         }
         first.sort_by(|(one, _), (other, _)| other.1.total_cmp(&one.1).then(other.0.cmp(&one.0)));
         let matches = first.iter().rposition(|(_, context)| !context).map_or(0, |last| last + 1);

@@ -1,6 +1,6 @@
 //! Following a view: resumed by cursor, silent about what is hidden, over when the token is.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Kind, Team, refused};
 use crate::client::within;
@@ -49,6 +49,68 @@ async fn what_is_hidden_sends_nothing() {
     assert_eq!(page["stream"]["entries"][0]["text"], "for all");
     let resumed = team.get(Kind::Reader, &format!("/v1/worlds/team/stream?cursor={id}")).await.json();
     assert_eq!(resumed["stream"]["entries"], serde_json::json!([]));
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn entries_say_who_may_see_them_where_it_is_asked_for() {
+    let team = Team::start().await;
+    team.say("r-1", "for all").await;
+    team.write("r-2", "for two", Some(&["ANN", "GEORGE"])).await;
+    let expect = [
+        json!({ "scope": "PUBLIC", "visible_to": [] }),
+        json!({ "scope": "PRIVATE", "visible_to": ["ANN", "GEORGE"] }),
+    ];
+    let audiences = |page: &Value| -> Vec<Value> {
+        let entries = page["stream"]["entries"].as_array().unwrap().iter();
+        entries.map(|entry| entry.get("visibility").cloned().unwrap_or_default()).collect()
+    };
+    for kind in [Kind::Owner, Kind::Reader, Kind::Writer] {
+        let asked = team.get(kind, "/v1/worlds/team/stream?audience=1").await.json();
+        assert_eq!(audiences(&asked), expect, "{kind:?}");
+        for plain in ["", "?audience=0"] {
+            let page = team.get(kind, &format!("/v1/worlds/team/stream{plain}")).await.json();
+            assert_eq!(audiences(&page), [Value::Null, Value::Null], "{kind:?}");
+        }
+    }
+    let mut stream = team.follow(Kind::Reader, "/v1/worlds/team/subscribe?audience=1").await;
+    let mut plain = team.follow(Kind::Reader, "/v1/worlds/team/subscribe").await;
+    let (_, page) = parsed(&stream.event().await.unwrap());
+    assert_eq!(audiences(&page), expect);
+    let (_, page) = parsed(&plain.event().await.unwrap());
+    assert_eq!(audiences(&page), [Value::Null, Value::Null]);
+    let reply = team.get(Kind::Reader, "/v1/worlds/team/stream?audience=all").await;
+    assert_eq!(reply.status, 400, "{}", reply.text());
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn subscribers_with_the_same_eyes_get_the_same_events_and_others_their_own() {
+    let team = Team::start().await;
+    team.say("r-0", "before").await;
+    let mut readers = Vec::new();
+    for kind in [Kind::Reader, Kind::Reader, Kind::Reader, Kind::Writer, Kind::Owner, Kind::Owner] {
+        readers.push((kind, team.follow(kind, "/v1/worlds/team/subscribe").await));
+    }
+    team.write("r-1", "for the operator", Some(&["GEORGE"])).await;
+    for round in 0..5 {
+        team.write(&format!("p-{round}"), &format!("public {round}"), None).await;
+    }
+    for (kind, stream) in &mut readers {
+        let mut texts: Vec<String> = Vec::new();
+        while texts.last().is_none_or(|text| text != "public 4") {
+            let (id, page) = parsed(&within(stream.event()).await.unwrap());
+            assert_eq!(page["stream"]["cursor_after"], id);
+            let entries = page["stream"]["entries"].as_array().unwrap();
+            texts.extend(entries.iter().map(|entry| entry["text"].as_str().unwrap().to_owned()));
+        }
+        let mut expect: Vec<String> = (0..5).map(|round| format!("public {round}")).collect();
+        if !matches!(kind, Kind::Reader) {
+            expect.insert(0, "for the operator".to_owned());
+        }
+        expect.insert(0, "before".to_owned());
+        assert_eq!(texts, expect, "{kind:?}");
+    }
     team.stop().await;
 }
 

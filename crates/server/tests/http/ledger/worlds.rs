@@ -204,7 +204,53 @@ async fn a_caller_learns_as_whom_it_is_there() {
     ] {
         let seat = team.get(kind, &format!("/v1/worlds/team/seat{rest}")).await.json();
         reads_as::<wire::Seat>(&seat);
-        assert_eq!(seat, json!({ "world_id": "team", "view": view, "write": write }));
+        let persons = ["ANN", "BOB"].map(|id| json!({ "person_id": id, "display_label": id }));
+        let expect = json!({
+            "world_id": "team", "view": view, "write": write,
+            "operator_label": "Operator", "registry": "CLOSED", "persons": persons,
+        });
+        assert_eq!(seat, expect);
+    }
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn an_unknown_person_is_refused_with_the_list() {
+    let team = Team::start().await;
+    for path in ["/v1/worlds/team/stream?as=CARL", "/v1/worlds/team/seat?as=ann"] {
+        let reply = team.get(Kind::Owner, path).await;
+        refused(&reply, 404, "NOT_FOUND", path);
+        let message = reply.json()["error"]["message"].as_str().unwrap().to_owned();
+        assert!(message.ends_with("in team; there are: ANN, BOB"), "{message}");
+    }
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn names_that_people_would_confuse_are_refused() {
+    let team = Team::start().await;
+    for (name, code) in [
+        ("Team", "NAME_TAKEN"),
+        ("TEAM", "NAME_TAKEN"),
+        ("DEFAULT", "NAME_TAKEN"),
+        ("\u{ff54}eam", "CONFIG_INVALID"),
+        ("te\u{200b}am", "CONFIG_INVALID"),
+        ("team\u{feff}", "CONFIG_INVALID"),
+    ] {
+        let status = if code == "NAME_TAKEN" { 409 } else { 400 };
+        let body = json!({ "world_id": name });
+        refused(&team.post(Kind::Owner, "/v1/worlds", &body).await, status, code, name);
+        refused(&team.post(Kind::Owner, "/v1/worlds/team/fork", &body).await, status, code, name);
+    }
+    for (name, code) in [
+        ("ann", "NAME_TAKEN"),
+        ("\u{ff21}NN", "CONFIG_INVALID"),
+        ("A\u{200d}NN", "CONFIG_INVALID"),
+        ("ANN\u{ad}", "CONFIG_INVALID"),
+    ] {
+        let status = if code == "NAME_TAKEN" { 409 } else { 400 };
+        let body = json!({ "person_id": name });
+        refused(&team.post(Kind::Owner, "/v1/worlds/team/persons", &body).await, status, code, name);
     }
     team.stop().await;
 }
