@@ -39,6 +39,7 @@ pub(super) enum Change {
 
 /// One signal that speaks by events.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a word that was said or not")]
 pub(super) struct Voice {
     /// The last word.
     word: Option<Light>,

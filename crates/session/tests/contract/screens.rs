@@ -376,7 +376,9 @@ fn what_is_said_without_a_submit_is_kept_and_marked() {
 #[test]
 fn an_enter_while_the_program_speaks_unprompted_submits_the_next_turn() {
     let speaking = answered().print(BUSY).rest().keys("and?\r").wait(20);
-    let next = screen(&["❯ and?", "", "\x1b[37m●\x1b[m Nothing."], RESTS);
+    let done = "\x1b[37m●\x1b[m The build is done.";
+    let next = ["❯ hi", "", HELLO, "", done, "", "❯ and?", "", "\x1b[37m●\x1b[m Nothing."];
+    let next = screen(&next, RESTS);
     let play = speaking.print(&announced()).print(IDLE).rest().print(BUSY).rest();
     let play = play.print(&next).print(IDLE).rest();
     let turns = play.turns("claude");

@@ -166,7 +166,7 @@ fn a_signal_that_is_missing_or_stuck_never_silences_another_that_moves() {
         // before that, or answers a dialog in the very turn in which it happens.
         (Which::Status, &LATER, &["claude-status", "claude-tool", "codex"]),
         (Which::Title, &LATER, &["claude", "claude-hooks", "claude-tool", "claude-slash", "gemini"]),
-        (Which::Title, &LATER, &["codex", "codex-tool", "gemini-stall", "gemini-wide"]),
+        (Which::Title, &LATER, &["gemini-stall", "gemini-wide"]),
         (Which::Tty, all, &["aider", "bash", "sqlite3"]),
         (Which::Tty, all, &["python3.11", "node"]),
         (Which::Paste, all, &["aider", "bash", "sqlite3"]),

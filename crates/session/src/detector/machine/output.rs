@@ -174,7 +174,6 @@ impl Detector {
     fn change(&mut self, change: Change) {
         match change {
             Change::Light(signal, light) if self.heeds(signal) => self.light(light),
-            Change::Light(..) => {}
             Change::PasteOn => self.line.paste_on(self.fills()),
             Change::PasteOff => {
                 self.line.paste_off();
@@ -185,7 +184,7 @@ impl Detector {
             Change::PromptBegins if self.is_stream() && self.phase.is_open() => {
                 self.capture.cut_tail(self.line.sequence);
             }
-            Change::PromptBegins => {}
+            Change::PromptBegins | Change::Light(..) => {}
         }
     }
 
