@@ -127,6 +127,7 @@ impl Keep {
             interrupted: turn.interrupted,
             truncated: turn.truncated,
             incomplete: turn.incomplete,
+            preview: None,
         };
         FoundTurn {
             info,

@@ -15,7 +15,7 @@ pub use turns::{TurnQuery, TurnsQuery, View, ViewOptions};
 use std::str::FromStr;
 
 use turnkeep_store::projection::{HintError, UnknownValue};
-use turnkeep_types::{ContextId, TurnId};
+use turnkeep_types::{BlobPrefix, ContextId, TurnId};
 
 /// Contexts on a page, unless the request says otherwise.
 const CONTEXTS_DEFAULT: usize = 64;
@@ -195,6 +195,27 @@ impl FromQuery for ContextsQuery {
         };
         let labels = pairs.all("label").map(label).collect();
         Ok(Self { limit: pairs.count("limit", CONTEXTS_DEFAULT)?, before, labels })
+    }
+}
+
+/// Which blobs to name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlobsQuery {
+    /// Those whose hashes begin with these digits.
+    pub prefix: BlobPrefix,
+}
+
+impl BlobsQuery {
+    /// The parameters.
+    pub const NAMES: &'static [&'static str] = &["prefix"];
+}
+
+impl FromQuery for BlobsQuery {
+    fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
+        pairs.only(Self::NAMES)?;
+        let text = pairs.one("prefix", None)?.unwrap_or_default();
+        let prefix = text.parse().map_err(|_| kind("prefix", text, "4 to 64 lower-case hex digits"))?;
+        Ok(Self { prefix })
     }
 }
 

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::Value;
 use turnkeep_server::http::query::{
-    ContextsQuery, EventsQuery, LinesQuery, LinkQuery, ReadingQuery, StreamQuery, SubscribeQuery, TurnQuery,
-    TurnsQuery, VerifyQuery, ViewsQuery,
+    BlobsQuery, ContextsQuery, EventsQuery, LinesQuery, LinkQuery, ReadingQuery, StreamQuery, SubscribeQuery,
+    TurnQuery, TurnsQuery, VerifyQuery, ViewsQuery,
 };
 use turnkeep_server::openapi_json;
 use turnkeep_wire::json;
@@ -111,6 +111,7 @@ fn the_query_parameters_of_the_document_are_those_of_the_parser() {
     check("/v1/contexts/{context_id}/turns", TurnsQuery::NAMES);
     check("/v1/turns/{turn_id}", TurnQuery::NAMES);
     check("/v1/contexts", ContextsQuery::NAMES);
+    check("/v1/blobs", BlobsQuery::NAMES);
     check("/v1/events", EventsQuery::NAMES);
     check("/v1/contexts/{context_id}/events", EventsQuery::NAMES);
     check("/", LinkQuery::NAMES);

@@ -9,8 +9,8 @@ mod watch;
 use bytes::Bytes;
 use turnkeep_types::Timestamp;
 use turnkeep_types::broker::{
-    BadRequest, CompletedTurn, FoundTurn, GetTurn, Hello, Reason, Refusal, Register, Reply, Request, Role,
-    SessionInfo, TurnInfo,
+    BadRequest, CompletedTurn, FoundTurn, GetTurn, Hello, ListSessions, ListTurns, Reason, Refusal, Register,
+    Reply, Request, Role, SessionInfo, TurnInfo,
 };
 
 use super::{Answer, Broker, ConnId, Effect, Message, Notice, Outcome, Settings};
@@ -95,7 +95,9 @@ impl Bench {
     }
 
     fn turns(&mut self, limit: Option<u32>) -> Vec<TurnInfo> {
-        match self.ask(CLIENT, Request::ListTurns { session: "s".to_owned(), limit }) {
+        match self
+            .ask(CLIENT, Request::ListTurns(ListTurns { session: "s".to_owned(), limit, preview: false }))
+        {
             Ok(Reply::Turns(turns)) => turns,
             other => panic!("{other:?}"),
         }
@@ -106,7 +108,7 @@ impl Bench {
     }
 
     fn sessions(&mut self, gone: bool) -> Vec<SessionInfo> {
-        match self.ask(CLIENT, Request::ListSessions { gone }) {
+        match self.ask(CLIENT, Request::ListSessions(ListSessions { gone, ..ListSessions::default() })) {
             Ok(Reply::Sessions(sessions)) => sessions,
             other => panic!("{other:?}"),
         }

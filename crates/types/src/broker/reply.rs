@@ -109,6 +109,8 @@ pub struct SessionInfo {
     pub connected: bool,
     /// Whether its terminal may be watched.
     pub shared: bool,
+    /// The first words of its latest turn, when they were asked for.
+    pub preview: Option<String>,
 }
 
 /// A turn's metadata. Never changes.
@@ -126,6 +128,8 @@ pub struct TurnInfo {
     pub truncated: bool,
     /// Whether something of it was missed.
     pub incomplete: bool,
+    /// Its first words, when they were asked for.
+    pub preview: Option<String>,
 }
 
 /// A turn with its content.

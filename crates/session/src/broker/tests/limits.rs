@@ -147,7 +147,7 @@ proptest! {
             }
             prop_assert!(bench.broker.held_bytes() <= 6_000);
             for session in bench.sessions(true) {
-                let list = Request::ListTurns { session: session.session, limit: None };
+                let list = Request::ListTurns(ListTurns { session: session.session, ..ListTurns::default() });
                 let Ok(Reply::Turns(turns)) = bench.ask(CLIENT, list) else { panic!("listed, yet unknown") };
                 prop_assert!(turns.len() <= 4);
                 let numbers: Vec<u64> =

@@ -40,6 +40,7 @@ fn metadata_is_assigned_once_and_never_changes() {
         interrupted: true,
         truncated: false,
         incomplete: true,
+        preview: None,
     };
     bench.now = Timestamp(2_000);
     bench.say("later");
@@ -85,7 +86,7 @@ fn turns_are_listed_newest_first_up_to_the_limit_and_without_content() {
     ] {
         assert_eq!(bench.ids(limit), expect, "{limit:?}");
     }
-    let unknown = Request::ListTurns { session: "no".to_owned(), limit: None };
+    let unknown = Request::ListTurns(ListTurns { session: "no".to_owned(), ..ListTurns::default() });
     assert_eq!(bench.ask(CLIENT, unknown), Err(Reason::SessionNotFound));
 }
 
@@ -186,4 +187,21 @@ fn raw_bytes_are_given_where_they_were_kept() {
     let Ok(Reply::Turn(found)) = get("s:1") else { panic!("no turn") };
     assert_eq!((found.raw, found.text, found.content), (raw, None, "a".into()));
     assert_eq!(get("s:2"), Err(Reason::NoRaw));
+}
+
+#[test]
+fn a_list_has_the_first_words_of_each_turn_only_when_they_are_asked_for() {
+    let mut bench = Bench::with_session(Settings::default());
+    let said = CompletedTurn { text: Some("\nWell  done.\nMore".to_owned()), ..turn("\x1b[1mWell") };
+    bench.complete(said).unwrap();
+    bench.say("\x1b[31mred\x1b[m");
+    assert!(bench.turns(None).iter().all(|turn| turn.preview.is_none()), "content is not part of a list");
+    let list = ListTurns { session: "s".to_owned(), limit: None, preview: true };
+    let Ok(Reply::Turns(turns)) = bench.ask(CLIENT, Request::ListTurns(list)) else { panic!("no list") };
+    let previews: Vec<_> = turns.into_iter().map(|turn| turn.preview.unwrap()).collect();
+    assert_eq!(previews, ["red", "Well done. More"]);
+    let list = ListSessions { preview: true, ..ListSessions::default() };
+    let Ok(Reply::Sessions(sessions)) = bench.ask(CLIENT, Request::ListSessions(list)) else { panic!() };
+    assert_eq!(sessions[0].preview.as_deref(), Some("red"));
+    assert_eq!(bench.sessions(false)[0].preview, None);
 }
