@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use turnkeep_client::broker::{Connection, Error, socket_path};
-use turnkeep_types::broker::{Reason, Role};
+use turnkeep_types::broker::{Reason, Role, TurnForm};
 
 use crate::desktop::runtime_dir;
 use crate::failure::Failure;
@@ -29,6 +29,21 @@ pub(crate) fn socket() -> Result<PathBuf> {
 /// Connects to the broker.
 pub(crate) fn connect() -> Result<Connection> {
     Connection::open(&socket()?, Role::Client, ANSWER_WITHIN).map_err(explained)
+}
+
+/// Delivers a turn's text or, for one who wants bytes, the terminal's own bytes where they were kept and
+/// else the content.
+pub(crate) fn deliver_as<T>(
+    raw: bool,
+    mut deliver: impl FnMut(TurnForm) -> Result<T, Error>,
+) -> Result<T, Error> {
+    if !raw {
+        return deliver(TurnForm::Text);
+    }
+    match deliver(TurnForm::Raw) {
+        Err(error) if error.reason() == Some(Reason::NoRaw) => deliver(TurnForm::Content),
+        done => done,
+    }
 }
 
 /// The error with what to do about it.
@@ -54,6 +69,7 @@ pub(crate) fn explained(error: Error) -> anyhow::Error {
         (_, Some(Reason::NoClipboard)) => {
             "the broker found no X11, Wayland or tmux clipboard where it was started"
         }
+        (_, Some(Reason::Blocked)) => "answer it in its terminal first, or paste all the same with --force",
         (_, Some(Reason::Busy)) => "try again in a moment",
         _ => return Failure::new(plain(&error)).into(),
     };
@@ -71,6 +87,7 @@ fn plain(error: &Error) -> String {
         Reason::SessionDisconnected => "the session has ended",
         Reason::NotShared => "the session's terminal is not shared",
         Reason::NoRaw => "the raw bytes of this turn were not kept",
+        Reason::Blocked => "the program shows a dialog or has shown no prompt yet: a paste would answer it",
         _ => return refusal.to_string(),
     };
     format!("{sentence} ({})", refusal.reason)

@@ -1,5 +1,6 @@
 //! A store that this process opens itself: the lock, the log, a server on it.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use turnkeep_types::{Clock, Timestamp};
 use crate::config::Config;
 use crate::data_dir::{DENIED_HINT, DataDir, ServerNote, random_bytes};
 use crate::failure::Failure;
+use crate::listener::{self, Listener};
 use crate::session::{Need, server_on};
 
 /// An open store and its server.
@@ -90,7 +92,7 @@ impl Local {
             Ok(running) => Ok(Self { running, store, token, _access: access }),
             Err(error) => {
                 store.close();
-                Err(Failure::new(error.to_string()).hint(serve_hint(&error)).into())
+                Err(refused(&error).into())
             }
         }
     }
@@ -127,12 +129,28 @@ impl Local {
     }
 }
 
+/// Why the server does not start. A port that another server of ours has is named with that server.
+fn refused(error: &ServeError) -> Failure {
+    let taken = match error {
+        ServeError::Bind { addr, source } if source.kind() == ErrorKind::AddrInUse => {
+            listener::ours_on(*addr).map(|listener| (addr, listener))
+        }
+        _ => None,
+    };
+    let Some((addr, Listener { pid, data })) = taken else {
+        return Failure::new(error.to_string()).hint(serve_hint(error));
+    };
+    let whose = data.map(|data| format!(" of {}", data.display())).unwrap_or_default();
+    let failure = Failure::new(format!("{addr} is taken by the turnkeep server{whose}, process {pid}"));
+    failure.hint(format!("stop that one, or {}", serve_hint(error)))
+}
+
 fn serve_hint(error: &ServeError) -> &'static str {
     match error {
         ServeError::Tls(_) => "check the PEM files given with --tls-cert and --tls-key",
         ServeError::Random(_) => "check that the system has a source of random bytes",
         ServeError::Config(_) | ServeError::Bind { .. } => {
-            "--listen and --http choose other addresses; port 0 takes a free one"
+            "choose other addresses with --listen and --http; port 0 takes a free one"
         }
     }
 }

@@ -5,14 +5,17 @@
 
 mod broker;
 mod commands;
+mod completion;
 mod config;
 mod data_dir;
 mod desktop;
 mod ending;
 mod failure;
 mod fresh_dir;
+mod help;
 mod http;
 mod ledger;
+mod listener;
 mod local;
 mod names;
 mod output;
@@ -45,15 +48,18 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[derive(Debug, Parser)]
 #[command(name = "turnkeep", version, max_term_width = 100, propagate_version = true)]
 #[command(after_help = "Examples:
-  turnkeep up                                    start the server, print the link
-  turnkeep ctx new --label agent=demo            make a context
-  echo '{\"text\":\"hi\"}' | turnkeep append 1 --type com.example.Note@1 --data -
-  turnkeep log 1 --graph                         its history, with branches
-  turnkeep wrap -- claude                        run an agent and capture its turns
-  turnkeep invoke default \"Good morning.\"        speak in a world
-  turnkeep sessions                              what the wrapped agents do
+  turnkeep up                          # start the server, print the link
+  turnkeep ctx new --label agent=demo  # make a context
+  echo '{\"text\":\"hi\"}' | turnkeep append 1 --type turnkeep.Note@1 --data -
+  turnkeep log 1 --graph               # its history, with branches
+  turnkeep wrap -- claude              # run an agent and capture its turns
+  turnkeep sessions                    # what the wrapped agents do
+  turnkeep invoke default \"Good morning.\"   # speak in a world
 
-Every setting can also be given as TURNKEEP_NAME in the environment (a limit as TURNKEEP_LIMITS_NAME)
+Things are named the same way everywhere: ctx:12, turn:345 and blob:af13 in the store, and among captured \
+turns @last, review or 3f2a for a session and review:3 for a turn. docs/broker.md has the whole grammar.
+
+Every setting can also be given as TURNKEEP_NAME in the environment (a limit as TURNKEEP_LIMITS_NAME) \
 or in the configuration file: `turnkeep config show` shows them all and where each comes from.")]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -119,10 +125,11 @@ pub(crate) fn command_line() -> clap::Command {
     let cli = Cli::command();
     let data_dir =
         cli.get_arguments().find(|arg| arg.get_id() == DATA_DIR).cloned().map(|arg| arg.global(true));
-    cli.mut_subcommands(|sub| match &data_dir {
+    let cli = cli.mut_subcommands(|sub| match &data_dir {
         Some(data_dir) if sub.get_name() != "append" => sub.arg(data_dir),
         _ => sub,
-    })
+    });
+    help::arranged(cli)
 }
 
 /// The data directory as the innermost command was told.
@@ -136,7 +143,7 @@ fn data_dir_flag(matches: &ArgMatches) -> Option<PathBuf> {
 fn start_log(verbose: u8, command: &commands::Command) {
     let level = match verbose {
         // Nothing may write over the screen of the wrapped program.
-        0 if matches!(command, commands::Command::Wrap(_)) => "off",
+        0 if matches!(command, commands::Command::Wrap(_) | commands::Command::Complete(_)) => "off",
         0 if matches!(command, commands::Command::Up(_) | commands::Command::Broker(_)) => "warn",
         0 => "warn,turnkeep_server=off,turnkeep_store=off,turnkeep_journal=off",
         1 => "info",

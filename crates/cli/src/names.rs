@@ -1,14 +1,182 @@
-//! How a person names things on the command line: a ref, or the bare number where only one kind fits.
+//! How a person names things on the command line: one grammar, which every command uses.
+//!
+//! | written | names |
+//! |---|---|
+//! | `ctx:12`, `turn:345` | a context, a turn of the store |
+//! | `blob:af13` | the blob whose hash begins so: 4 to 64 digits |
+//! | `@last` | the session with the latest captured turn |
+//! | `review`, `3f2a` | a session by its name, its id or a unique head of its id |
+//! | `review:3`, `@last:3` | a captured turn: its session and its number |
+//! | `12` | where only a context is possible, `ctx:12`; where only a turn of the store is, `turn:12` |
+//! | `af13` | where only a blob is possible, `blob:af13` |
+//!
+//! Where a captured turn is wanted, a session alone means its latest turn. Reading a text decides only what
+//! kind of thing it names; whether that exists is asked of the broker or of the store.
 
+use std::fmt;
 use std::str::FromStr;
 
-use turnkeep_types::{BlobHash, ContextId, ObjectRef, TurnId};
+use anyhow::Result;
+use serde_json::Value;
+use turnkeep_types::{BlobHash, BlobPrefix, ContextId, TurnId};
+
+use crate::failure::Failure;
+use crate::http::{Call, Http};
+use crate::render::printable;
+
+/// The words before a colon that name objects of the store. No session can be called one of them.
+pub(crate) const STORE_KINDS: [&str; 3] = ["ctx", "turn", "blob"];
+
+/// What a text names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Reference {
+    Context(ContextId),
+    Turn(TurnId),
+    Blob(BlobPrefix),
+    Session(SessionName),
+    CapturedTurn(CapturedName),
+}
+
+/// A session, as a person names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum SessionName {
+    /// `@last`: the one with the latest turn.
+    Last,
+    /// By its name, its id or a head of its id.
+    Called(String),
+}
+
+/// A captured turn, as a person names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CapturedName {
+    pub(crate) session: SessionName,
+    /// None: the session's latest.
+    pub(crate) number: Option<u64>,
+}
+
+/// Which kinds of things a command takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Context,
+    Turn,
+    Blob,
+    Session,
+    CapturedTurn,
+    /// Anything that can be shown.
+    Any,
+}
+
+impl Wanted {
+    fn accepts(self, found: &Reference) -> bool {
+        match found {
+            Reference::Context(_) => matches!(self, Self::Context | Self::Any),
+            Reference::Turn(_) => matches!(self, Self::Turn | Self::Any),
+            Reference::Blob(_) => matches!(self, Self::Blob | Self::Any),
+            Reference::Session(_) => matches!(self, Self::Session),
+            Reference::CapturedTurn(_) => matches!(self, Self::CapturedTurn | Self::Any),
+        }
+    }
+
+    fn expected(self) -> &'static str {
+        match self {
+            Self::Context => "a context, such as ctx:12 or 12",
+            Self::Turn => "a turn, such as turn:345 or 345",
+            Self::Blob => "a blob: 4 to 64 lower-case hex digits of its hash, with or without blob:",
+            Self::Session => "a session: its name, its id, a unique head of its id, or @last",
+            Self::CapturedTurn => "a captured turn, such as review:3 or @last",
+            Self::Any => "ctx:N, turn:N, blob:HASH, SESSION or SESSION:N",
+        }
+    }
+}
+
+/// A text that does not name what is wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BadReference {
+    wanted: Wanted,
+    /// What it names instead, and which command takes that.
+    found: Option<(&'static str, &'static str)>,
+}
+
+impl fmt::Display for BadReference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected {}", self.wanted.expected())?;
+        match self.found {
+            Some((kind, command)) => write!(f, "; this is {kind}: `turnkeep {command}` takes it"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for BadReference {}
+
+/// Reads what a text names, where this is wanted.
+pub(crate) fn parse_reference(text: &str, wanted: Wanted) -> Result<Reference, BadReference> {
+    let bad = |found| BadReference { wanted, found };
+    let found = match text.split_once(':') {
+        Some((kind, rest)) if STORE_KINDS.contains(&kind) => of_store(kind, rest),
+        _ => match wanted {
+            Wanted::Context => text.parse().ok().map(Reference::Context),
+            Wanted::Turn => text.parse().ok().map(Reference::Turn),
+            Wanted::Blob => text.parse().ok().map(Reference::Blob),
+            Wanted::Session => session(text).map(Reference::Session),
+            Wanted::CapturedTurn => captured(text).map(Reference::CapturedTurn),
+            Wanted::Any => match text.parse::<BlobHash>() {
+                // A whole hash cannot be mistaken for a session.
+                Ok(_) => text.parse().ok().map(Reference::Blob),
+                // A bare number could be a context or a turn.
+                Err(_) if text.parse::<u64>().is_ok() => None,
+                Err(_) => captured(text).map(Reference::CapturedTurn),
+            },
+        },
+    };
+    match found {
+        Some(found) if wanted.accepts(&found) => Ok(found),
+        Some(other) => Err(bad(Some(elsewhere(&other)))),
+        None => Err(bad(None)),
+    }
+}
+
+fn of_store(kind: &str, rest: &str) -> Option<Reference> {
+    match kind {
+        "ctx" => rest.parse().ok().map(Reference::Context),
+        "turn" => rest.parse().ok().map(Reference::Turn),
+        _ => rest.parse().ok().map(Reference::Blob),
+    }
+}
+
+fn session(text: &str) -> Option<SessionName> {
+    match text {
+        "" => None,
+        "@last" => Some(SessionName::Last),
+        _ if text.contains(':') || text.starts_with('@') => None,
+        _ => Some(SessionName::Called(text.to_owned())),
+    }
+}
+
+fn captured(text: &str) -> Option<CapturedName> {
+    let Some((of, number)) = text.rsplit_once(':') else {
+        return session(text).map(|session| CapturedName { session, number: None });
+    };
+    let number = number.parse().ok().filter(|number| *number > 0)?;
+    session(of).map(|session| CapturedName { session, number: Some(number) })
+}
+
+/// What a thing is called, and the command that takes it.
+fn elsewhere(found: &Reference) -> (&'static str, &'static str) {
+    match found {
+        Reference::Context(_) => ("a context of the store", "show"),
+        Reference::Turn(_) => ("a turn of the store", "show"),
+        Reference::Blob(_) => ("a blob of the store", "show"),
+        Reference::Session(_) => ("a session", "turns"),
+        Reference::CapturedTurn(_) => ("a captured turn", "turn"),
+    }
+}
 
 /// A context: `ctx:12` or `12`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ContextName(pub(crate) ContextId);
 
-/// A turn: `turn:345` or `345`.
+/// A turn of the store: `turn:345` or `345`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TurnName(pub(crate) TurnId);
 
@@ -16,27 +184,31 @@ pub(crate) struct TurnName(pub(crate) TurnId);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HeadName(pub(crate) Option<TurnId>);
 
-/// A blob: `blob:HASH` or the hash.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct BlobName(pub(crate) BlobHash);
+/// A blob: `blob:af13` or `af13`, with as many digits of its hash as are unique.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BlobName(pub(crate) BlobPrefix);
 
-impl FromStr for ContextName {
-    type Err = String;
+/// Reads one kind of name by the grammar.
+macro_rules! name_of {
+    ($name:ident, $wanted:ident, $found:pat => $value:expr) => {
+        impl FromStr for $name {
+            type Err = BadReference;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let id = text.strip_prefix("ctx:").unwrap_or(text).parse();
-        id.map(Self).map_err(|_| "expected a context, such as ctx:12 or 12".to_owned())
-    }
+            fn from_str(text: &str) -> Result<Self, BadReference> {
+                match parse_reference(text, Wanted::$wanted)? {
+                    $found => Ok($value),
+                    _ => Err(BadReference { wanted: Wanted::$wanted, found: None }),
+                }
+            }
+        }
+    };
 }
 
-impl FromStr for TurnName {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let id = text.strip_prefix("turn:").unwrap_or(text).parse();
-        id.map(Self).map_err(|_| "expected a turn, such as turn:345 or 345".to_owned())
-    }
-}
+name_of!(ContextName, Context, Reference::Context(id) => Self(id));
+name_of!(TurnName, Turn, Reference::Turn(id) => Self(id));
+name_of!(BlobName, Blob, Reference::Blob(prefix) => Self(prefix));
+name_of!(SessionName, Session, Reference::Session(name) => name);
+name_of!(CapturedName, CapturedTurn, Reference::CapturedTurn(name) => name);
 
 impl FromStr for HeadName {
     type Err = String;
@@ -50,21 +222,28 @@ impl FromStr for HeadName {
     }
 }
 
-impl FromStr for BlobName {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let hash = text.strip_prefix("blob:").unwrap_or(text).parse();
-        hash.map(Self)
-            .map_err(|_| "expected a blob: 64 lower-case hex digits, with or without blob:".to_owned())
-    }
+/// Reads the name of anything that can be shown.
+pub(crate) fn parse_any(text: &str) -> Result<Reference, BadReference> {
+    parse_reference(text, Wanted::Any)
 }
 
-/// Reads a ref; a bare hash is a blob.
-pub(crate) fn parse_ref(text: &str) -> Result<ObjectRef, String> {
-    match text.parse::<BlobHash>() {
-        Ok(hash) => Ok(ObjectRef::Blob(hash)),
-        Err(_) => text.parse().map_err(|_| "expected ctx:N, turn:N or blob:HASH".to_owned()),
+/// The one blob that is meant.
+pub(crate) async fn find_blob(http: &mut Http, prefix: &BlobPrefix) -> Result<BlobHash> {
+    if let Some(hash) = prefix.whole() {
+        return Ok(hash);
+    }
+    let named = http.json(Call::get("/v1/blobs").query("prefix", prefix.as_str())).await?;
+    let hashes = named.get("hashes").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let hashes: Vec<&str> = hashes.iter().filter_map(Value::as_str).collect();
+    match hashes[..] {
+        [] => Err(Failure::new(format!("no blob's hash begins with {prefix}")).into()),
+        [one] => Ok(one.parse()?),
+        [..] => {
+            let many = hashes.len();
+            let failure = Failure::new(format!("the hashes of {many} or more blobs begin with {prefix}"));
+            let all: Vec<String> = hashes.iter().map(|hash| printable(hash)).collect();
+            Err(failure.hint(format!("give more digits: {}", all.join(", "))).into())
+        }
     }
 }
 
@@ -80,17 +259,82 @@ pub(crate) fn parse_label(text: &str) -> Result<(String, String), String> {
 mod tests {
     use super::*;
 
+    /// What a text names, in a few letters.
+    fn named(text: &str, wanted: Wanted) -> String {
+        let of = |session: &SessionName| match session {
+            SessionName::Last => "LAST".to_owned(),
+            SessionName::Called(name) => format!("<{name}>"),
+        };
+        match parse_reference(text, wanted) {
+            Ok(Reference::Context(id)) => format!("context {id}"),
+            Ok(Reference::Turn(id)) => format!("turn {id}"),
+            Ok(Reference::Blob(prefix)) => format!("blob {prefix}"),
+            Ok(Reference::Session(session)) => format!("session {}", of(&session)),
+            Ok(Reference::CapturedTurn(CapturedName { session, number })) => {
+                let number = number.map_or_else(|| "latest".to_owned(), |number| number.to_string());
+                format!("{number} of {}", of(&session))
+            }
+            Err(_) => "-".to_owned(),
+        }
+    }
+
     #[test]
-    fn a_name_is_a_ref_or_a_bare_number() {
-        assert_eq!("ctx:12".parse::<ContextName>(), "12".parse());
-        assert_eq!("turn:7".parse::<TurnName>(), "7".parse());
+    fn one_grammar_names_everything() {
+        let hash = BlobHash::of(b"").to_string();
+        let whole = format!("blob {hash}");
+        // The text, and what it names where a context, a turn, a blob, a session, a captured turn, anything
+        // is wanted.
+        let table: &[(&str, [&str; 6])] = &[
+            ("ctx:12", ["context 12", "-", "-", "-", "-", "context 12"]),
+            ("turn:345", ["-", "turn 345", "-", "-", "-", "turn 345"]),
+            ("blob:af13", ["-", "-", "blob af13", "-", "-", "blob af13"]),
+            (&format!("blob:{hash}"), ["-", "-", &whole, "-", "-", &whole]),
+            ("12", ["context 12", "turn 12", "-", "session <12>", "latest of <12>", "-"]),
+            ("1234", ["context 1234", "turn 1234", "blob 1234", "session <1234>", "latest of <1234>", "-"]),
+            ("af13", ["-", "-", "blob af13", "session <af13>", "latest of <af13>", "latest of <af13>"]),
+            ("@last", ["-", "-", "-", "session LAST", "latest of LAST", "latest of LAST"]),
+            ("@last:3", ["-", "-", "-", "-", "3 of LAST", "3 of LAST"]),
+            ("review", ["-", "-", "-", "session <review>", "latest of <review>", "latest of <review>"]),
+            ("review:3", ["-", "-", "-", "-", "3 of <review>", "3 of <review>"]),
+            ("3f2a:7", ["-", "-", "-", "-", "7 of <3f2a>", "7 of <3f2a>"]),
+            ("my agent:7", ["-", "-", "-", "-", "7 of <my agent>", "7 of <my agent>"]),
+            ("", ["-"; 6]),
+            ("0", ["-", "-", "-", "session <0>", "latest of <0>", "-"]),
+            ("ctx:0", ["-"; 6]),
+            ("ctx:", ["-"; 6]),
+            ("turn:x", ["-"; 6]),
+            ("blob:af1", ["-"; 6]),
+            ("blob:AF13", ["-"; 6]),
+            ("review:0", ["-"; 6]),
+            ("review:x", ["-"; 6]),
+            (":3", ["-"; 6]),
+            ("a:b:3", ["-"; 6]),
+            ("@first", ["-"; 6]),
+        ];
+        let kinds =
+            [Wanted::Context, Wanted::Turn, Wanted::Blob, Wanted::Session, Wanted::CapturedTurn, Wanted::Any];
+        for (text, expect) in table {
+            for (wanted, expect) in kinds.iter().zip(expect) {
+                assert_eq!(named(text, *wanted), *expect, "{text:?} as {wanted:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_of_another_kind_says_which_command_takes_it() {
+        let said = |text: &str, wanted| parse_reference(text, wanted).unwrap_err().to_string();
+        assert_eq!(
+            said("turn:7", Wanted::CapturedTurn),
+            "expected a captured turn, such as review:3 or @last; this is a turn of the store: `turnkeep show` takes it"
+        );
+        assert_eq!(said("x", Wanted::Context), "expected a context, such as ctx:12 or 12");
+    }
+
+    #[test]
+    fn a_head_may_be_nothing() {
         assert_eq!("0".parse::<HeadName>(), Ok(HeadName(None)));
-        for bad in ["", "0", "turn:7", "ctx:0", "x"] {
-            assert!(bad.parse::<ContextName>().is_err(), "{bad}");
-        }
-        for bad in ["", "0", "ctx:7", "-1"] {
-            assert!(bad.parse::<TurnName>().is_err(), "{bad}");
-        }
+        assert_eq!("turn:7".parse::<HeadName>().map(|head| head.0), Ok(TurnId::new(7)));
+        assert!("x".parse::<HeadName>().is_err());
     }
 
     #[test]

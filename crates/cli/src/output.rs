@@ -9,6 +9,7 @@ use anyhow::Result;
 use serde_json::Value;
 
 use crate::failure::{Failure, OutputError};
+use crate::render::{shorten_to_columns, text_columns};
 
 /// When to colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -70,6 +71,11 @@ impl Output {
         Self { out: Box::new(io::BufWriter::new(io::stdout())), json, color }
     }
 
+    /// Nowhere, for what nobody is to see.
+    pub(crate) fn silent() -> Self {
+        Self { out: Box::new(io::sink()), json: false, color: false }
+    }
+
     /// Whether the command speaks JSON.
     pub(crate) fn is_json(&self) -> bool {
         self.json
@@ -106,6 +112,13 @@ impl Output {
         !self.json && self.is_terminal()
     }
 
+    /// How many columns a line may have: those of the terminal; any number elsewhere.
+    #[expect(clippy::unused_self, reason = "the question is about where this writes")]
+    pub(crate) fn columns(&self) -> Option<usize> {
+        let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+        Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+    }
+
     /// Refuses to write bytes to a terminal, which would take them as commands.
     #[expect(clippy::unused_self, reason = "the question is about where this writes")]
     pub(crate) fn refuse_terminal(&self) -> Result<()> {
@@ -133,23 +146,48 @@ impl Output {
 
     /// Writes rows under a header, each column as wide as its widest cell.
     pub(crate) fn table(&mut self, header: &[&str], rows: &[Vec<String>]) -> Result<()> {
-        let mut widths: Vec<usize> = header.iter().map(|cell| cell.len()).collect();
-        for row in rows {
-            for (width, cell) in widths.iter_mut().zip(row) {
-                *width = (*width).max(cell.chars().count());
-            }
-        }
         let head: Vec<String> = header.iter().map(|cell| (*cell).to_owned()).collect();
-        let head = columns(&head, &widths);
-        let head = self.paint(Style::Faint, &head);
-        self.line(head)?;
-        rows.iter().try_for_each(|row| self.line(columns(row, &widths)))
+        let mut lines = aligned(&head, rows).into_iter();
+        let head = lines.next().unwrap_or_default();
+        self.line(self.paint(Style::Faint, &head))?;
+        lines.try_for_each(|line| self.line(line))
+    }
+
+    /// Writes a table whose last column is cut where the terminal's line ends.
+    pub(crate) fn fitted_table(&mut self, header: &[&str], rows: &[Vec<String>]) -> Result<()> {
+        let Some(columns) = self.columns() else { return self.table(header, rows) };
+        let (last, before) = header.split_last().unwrap_or((&"", &[]));
+        let taken = before.iter().enumerate().map(|(at, name)| {
+            let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| text_columns(cell));
+            cells.chain([name.len()]).max().unwrap_or(0) + COLUMN_GAP.len()
+        });
+        let left = columns.saturating_sub(taken.sum()).max(last.len());
+        let mut rows = rows.to_vec();
+        for cell in rows.iter_mut().filter_map(|row| row.last_mut()) {
+            *cell = shorten_to_columns(cell, left);
+        }
+        self.table(header, &rows)
     }
 }
 
-fn columns(row: &[String], widths: &[usize]) -> String {
-    let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
-    cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+const COLUMN_GAP: &str = "  ";
+
+/// A head and rows as lines, each column as wide as its widest cell.
+fn aligned(head: &[String], rows: &[Vec<String>]) -> Vec<String> {
+    let mut widths = vec![0; head.len()];
+    for row in rows.iter().map(Vec::as_slice).chain([head]) {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = text_columns(cell).max(*width);
+        }
+    }
+    let line = |row: &[String]| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| {
+            let padding = " ".repeat(width - text_columns(cell).min(*width));
+            format!("{cell}{padding}")
+        });
+        cells.collect::<Vec<_>>().join(COLUMN_GAP).trim_end().to_owned()
+    };
+    std::iter::once(line(head)).chain(rows.iter().map(|row| line(row))).collect()
 }
 
 /// A number of bytes for people: `17 B`, `4.2 KiB`.
@@ -175,6 +213,13 @@ pub(crate) fn bytes_text(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cells_stand_below_each_other_whatever_their_characters() {
+        let row = |cells: [&str; 2]| cells.map(str::to_owned).to_vec();
+        let lines = aligned(&row(["A", "B"]), &[row(["日本", "x"]), row(["ä", ""])]);
+        assert_eq!(lines, ["A     B", "日本  x", "ä"]);
+    }
 
     #[test]
     fn bytes_are_shown_in_the_largest_unit_that_fits() {

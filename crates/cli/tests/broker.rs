@@ -129,24 +129,27 @@ fn a_turn_goes_from_one_session_to_another_a_file_and_the_store() {
     let desk = Desk::new(&[]);
     let mut review = desk.wrapper("aaaa1111", "review");
     let mut tests = desk.wrapper("bbbb2222", "tests");
-    assert_eq!(desk.says("turns review"), "TURN  COMPLETED  SIZE  FLAGS\n");
+    assert_eq!(desk.says("turns review"), "TURN  COMPLETED  SIZE  FLAGS  FIRST WORDS\n");
     review.turn_completed(turn("aaaa1111", "\x1b[1mWell\x1b[0m done.\n", "Well done.\n")).unwrap();
     let interrupted = CompletedTurn { interrupted: true, ..turn("aaaa1111", "Half", "Half") };
     review.turn_completed(interrupted).unwrap();
     let expect = "
-        TURN        COMPLETED                SIZE  FLAGS
-        aaaa1111:2  2023-11-14 22:13:20 UTC  4 B   interrupted
-        aaaa1111:1  2023-11-14 22:13:20 UTC  19 B
+        TURN    COMPLETED                SIZE  FLAGS        FIRST WORDS
+        aaaa:2  2023-11-14 22:13:20 UTC  4 B   interrupted  Half
+        aaaa:1  2023-11-14 22:13:20 UTC  19 B               Well done.
     ";
     check(&desk.says("turns review"), expect);
     assert_eq!(desk.json("turns @last --limit 1 --json")[0]["turn_id"], "aaaa1111:2");
-    assert_eq!(desk.says("capture review:1"), "captured aaaa1111:1, 19 B\n");
-    assert_eq!(desk.says("paste tests"), "pasted into bbbb2222\n");
-    assert_eq!(tests.next_inject(LIMIT).unwrap().content, "\x1b[1mWell\x1b[0m done.\n");
-    assert_eq!(desk.says("deliver inject --session bbbb"), "delivered to inject\n");
-    assert_eq!(tests.next_inject(LIMIT).unwrap().content, "\x1b[1mWell\x1b[0m done.\n");
-    assert_eq!(desk.says("deliver file --path out.txt"), "delivered to file\n");
-    assert_eq!(std::fs::read(desk.sandbox.path("out.txt")).unwrap(), b"\x1b[1mWell\x1b[0m done.\n");
+    assert_eq!(desk.says("capture review:1"), "captured aaaa:1, 19 B: \"Well done.\"\n");
+    for (raw, expect) in [("", "Well done.\n"), (" --raw", "\x1b[1mWell\x1b[0m done.\n")] {
+        assert_eq!(desk.says(&format!("paste tests{raw}")), "pasted into tests\n");
+        assert_eq!(tests.next_inject(LIMIT).unwrap().content, expect);
+        let inject = format!("deliver inject --session bbbb{raw}");
+        assert_eq!(desk.says(&inject), "delivered to inject\n");
+        assert_eq!(tests.next_inject(LIMIT).unwrap().content, expect);
+        assert_eq!(desk.says(&format!("deliver file --path out.txt{raw}")), "delivered to file\n");
+        assert_eq!(std::fs::read(desk.sandbox.path("out.txt")).unwrap(), expect.as_bytes());
+    }
 
     assert_eq!(desk.says("keep review:1"), "kept aaaa1111:1 as turn:1 of ctx:1\n");
     assert_eq!(desk.says("keep review:1"), "kept aaaa1111:1 as turn:1 of ctx:1\n");
@@ -228,8 +231,8 @@ fn sessions_say_what_they_do_and_how_they_ended() {
     let table = desk.says("sessions");
     let words =
         |line: usize| table.lines().nth(line).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words(1).starts_with("aaaa1111 quiet claude no prompt seen yet"), "{table}");
-    assert!(words(2).starts_with("bbbb2222 busy claude working"), "{table}");
+    assert!(words(1).starts_with("aaaa quiet claude no prompt seen yet"), "{table}");
+    assert!(words(2).starts_with("bbbb busy claude working"), "{table}");
     drop((quiet, busy));
     // The broker notices in its own time.
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
@@ -238,6 +241,70 @@ fn sessions_say_what_they_do_and_how_they_ended() {
     }
     let table = desk.says("sessions");
     assert!(table.contains("ended in mid-turn"), "{table}");
+}
+
+#[test]
+fn a_paste_into_a_dialog_is_refused_unless_it_is_forced() {
+    let desk = Desk::new(&[]);
+    let mut review = desk.wrapper("aaaa1111", "review");
+    review.turn_completed(turn("aaaa1111", "one\ntwo", "one\ntwo")).unwrap();
+    desk.says("capture review");
+    let state = AgentState::Blocked;
+    let change = StateChange { session: "aaaa1111".to_owned(), state, since: Timestamp(5), signal: None };
+    review.state(change).unwrap();
+    let refused = "error: the program shows a dialog or has shown no prompt yet: a paste would answer it (blocked)\n\
+                   hint: answer it in its terminal first, or paste all the same with --force\n[1]\n";
+    for line in ["paste review", "deliver inject --session review", "paste review --raw"] {
+        assert_eq!(desk.says(line), refused, "{line}");
+    }
+    assert_eq!(desk.says("deliver file --path out.txt"), "delivered to file\n", "no dialog is in its way");
+    assert_eq!(desk.says("paste review --force"), "pasted into review\n");
+    assert_eq!(review.next_inject(LIMIT).unwrap().content, "one\ntwo");
+}
+
+#[test]
+fn a_turn_is_named_in_the_same_ways_by_every_command() {
+    let desk = Desk::new(&[]);
+    let mut review = desk.wrapper("aaaa1111", "review");
+    let mut other = desk.wrapper("aabb2222", "other");
+    for content in ["first", "second"] {
+        review.turn_completed(turn("aaaa1111", content, content)).unwrap();
+    }
+    other
+        .turn_completed(CompletedTurn { timestamp: Some(Timestamp(5)), ..turn("aabb2222", "old", "old") })
+        .unwrap();
+    for (name, expect) in [
+        ("@last", "second"),
+        ("@last:1", "first"),
+        ("review", "second"),
+        ("review:1", "first"),
+        ("aaa:2", "second"),
+        ("aaaa1111", "second"),
+        ("aabb", "old"),
+    ] {
+        for command in ["turn", "show"] {
+            let said = desk.says(&format!("{command} {name}"));
+            assert!(said.starts_with(expect), "{command} {name}: {said}");
+        }
+        let captured = desk.says(&format!("capture {name}"));
+        assert!(captured.contains(&format!("\"{expect}\"")), "{captured}");
+        let kept = desk.says(&format!("keep {name}"));
+        assert!(kept.starts_with("kept "), "{kept}");
+    }
+    let sessions = desk.says("sessions");
+    assert!(
+        sessions.contains("aaaa ") && sessions.contains("aabb ") && sessions.contains("second"),
+        "{sessions}"
+    );
+    for (line, expect) in [
+        ("turn turn:7", "this is a turn of the store: `turnkeep show` takes it"),
+        ("turns review:1", "expected a session"),
+        ("log review", "expected a context"),
+        ("show 7", "expected ctx:N, turn:N, blob:HASH"),
+    ] {
+        let said = desk.says(line);
+        assert!(said.contains(expect) && said.ends_with("[2]\n"), "{line}: {said}");
+    }
 }
 
 #[test]
@@ -266,7 +333,7 @@ fn what_cannot_be_done_says_why_and_what_to_do() {
         ),
         (
             "capture twin",
-            "error: `twin` may be any of 2 sessions\nhint: name one by its id: aaaa1111, aaaa2222\n[1]\n",
+            "error: `twin` may be any of 2 sessions\nhint: name one by its id: aaaa1, aaaa2\n[1]\n",
         ),
         ("capture @last", "error: no session has completed a turn yet\n[1]\n"),
         (

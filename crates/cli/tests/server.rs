@@ -78,6 +78,42 @@ fn a_taken_port_is_named() {
 }
 
 #[test]
+fn a_port_that_another_server_of_ours_has_is_named_with_that_server() {
+    let (first, second) = (Sandbox::new(), Sandbox::new());
+    let server = first.up(&[]);
+    let refused = second.output(&["up", "--listen", "127.0.0.1:0", "--http", server.http()], b"");
+    assert_eq!(refused.status.code(), Some(1));
+    let said = String::from_utf8(refused.stderr).unwrap();
+    let data = first.data().canonicalize().unwrap();
+    let expect = format!(
+        "error: {} is taken by the turnkeep server of {}, process {}\n",
+        server.http(),
+        data.display(),
+        server.said["pid"]
+    );
+    assert!(said.starts_with(&expect), "{said}");
+    assert!(server.terminate().success());
+}
+
+#[test]
+fn a_server_that_stops_says_good_bye() {
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.command(&["up", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"]);
+    let mut child = command.stderr(std::process::Stdio::inherit()).spawn().unwrap();
+    let mut said = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut first = String::new();
+    std::io::BufRead::read_line(&mut said, &mut first).unwrap();
+    assert!(first.contains("is up"), "{first}");
+    // What it says comes in one piece, so that it listens for signals by now.
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM)
+        .unwrap();
+    let mut rest = String::new();
+    std::io::Read::read_to_string(&mut said, &mut rest).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(rest.ends_with("turnkeep has stopped. Good-bye: everything acknowledged is kept.\n"), "{rest}");
+}
+
+#[test]
 fn exposure_without_tls_is_refused() {
     let sandbox = Sandbox::new();
     let refused = sandbox.output(&["up", "--http", "0.0.0.0:0"], b"");

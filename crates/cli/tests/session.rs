@@ -415,3 +415,89 @@ fn every_command_has_help_with_examples() {
         assert!(sandbox.output(&["completions", shell], b"").stdout.len() > 1000, "{shell}");
     }
 }
+
+#[test]
+fn the_examples_of_the_help_work_as_they_are_printed() {
+    let sandbox = Sandbox::new();
+    let help = String::from_utf8(sandbox.output(&["--help"], b"").stdout).unwrap();
+    let example = |word: &str| {
+        let line =
+            help.lines().map(str::trim).find(|line| line.contains(word)).unwrap_or_else(|| panic!("{help}"));
+        line.split("  # ").next().unwrap().to_owned()
+    };
+    for word in ["turnkeep ctx new", "turnkeep append", "turnkeep log 1"] {
+        let line = example(word).replace("turnkeep ", &format!("'{}' ", env!("CARGO_BIN_EXE_turnkeep")));
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &line]).env("TURNKEEP_DATA", sandbox.data()).env("HOME", sandbox.path(""));
+        let output = shell.env_remove("XDG_CONFIG_HOME").output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{line}: {said}");
+    }
+    assert!(sandbox.transcript("log 1 --oneline").contains("turnkeep.Note@1 text=hi"));
+    assert!(sandbox.transcript("log 1 -o").contains("turnkeep.Note@1 text=hi"));
+}
+
+#[test]
+fn a_blob_is_named_by_the_digits_that_make_it_unique() {
+    let sandbox = Sandbox::new();
+    let put = |content: &str| {
+        let output = sandbox.output(&["blob", "put", "-"], content.as_bytes());
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    let (one, two) = (put("one"), put("two"));
+    for name in [&one[..], &one[..4], &one[..9], &format!("blob:{}", &one[..6])] {
+        assert_eq!(sandbox.output(&["blob", "get", name], b"").stdout, b"one", "{name}");
+    }
+    let shown = sandbox.transcript(&format!("show blob:{}", &two[..8]));
+    assert!(shown.contains("two"), "{shown}");
+    let none = if one.starts_with("0000") || two.starts_with("0000") { "ffff" } else { "0000" };
+    let missing = sandbox.transcript(&format!("blob get {none}"));
+    assert!(missing.contains(&format!("no blob's hash begins with {none}")), "{missing}");
+    assert!(sandbox.transcript("blob get abc").contains("4 to 64 lower-case hex digits"));
+}
+
+#[test]
+fn a_shell_is_told_which_contexts_types_worlds_and_presets_there_are() {
+    let sandbox = Sandbox::new().with_turns();
+    let complete = |line: &str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        let output = sandbox.output(&[&["complete", "--"], &words[..]].concat(), b"");
+        assert!(output.status.success() && output.stderr.is_empty(), "{line}: {output:?}");
+        String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(complete("turnkeep log "), ["1"]);
+    assert_eq!(complete("turnkeep append 1 --type com"), ["com.example.Message@1"]);
+    assert_eq!(complete("turnkeep append 1 --type=com"), ["--type=com.example.Message@1"]);
+    sandbox.transcript("world new payments");
+    assert_eq!(complete("turnkeep stream pay"), ["payments"]);
+    assert_eq!(complete("turnkeep wrap --preset cla"), ["claude"]);
+    assert_eq!(complete("turnkeep sess"), ["sessions"]);
+    assert_eq!(complete("turnkeep turns "), [""; 0], "without a broker there are none");
+    let elsewhere = Sandbox::new();
+    let data = elsewhere.data();
+    assert_eq!(complete(&format!("turnkeep --data {} log ", data.display())), [""; 0]);
+}
+
+#[test]
+fn the_script_of_bash_completes_a_line() {
+    let sandbox = Sandbox::new().with_turns();
+    let turnkeep = std::path::Path::new(env!("CARGO_BIN_EXE_turnkeep"));
+    let script = r#"
+        source <(turnkeep completions bash)
+        try() {
+            COMP_LINE=$1 COMP_POINT=${#1} COMP_WORDS=($1) COMP_CWORD=0
+            COMP_WORDBREAKS=$' \t\n"\'><=;|&(:@'
+            _turnkeep
+            echo "${COMPREPLY[*]}"
+        }
+        try 'turnkeep log '
+        try 'turnkeep completions ba'
+        try 'turnkeep append 1 --type com.example.Message@'
+    "#;
+    let mut bash = std::process::Command::new("bash");
+    bash.args(["-c", script]).env("TURNKEEP_DATA", sandbox.data()).env("HOME", sandbox.path(""));
+    let path = format!("{}:{}", turnkeep.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let output = bash.env("PATH", path).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(said, "1\nbash\n1\n", "{}", String::from_utf8_lossy(&output.stderr));
+}

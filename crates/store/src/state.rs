@@ -10,7 +10,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use arc_swap::ArcSwap;
 use turnkeep_journal::Locator;
-use turnkeep_types::{BlobHash, Compression, ContextId, Timestamp, TurnId, TypeRef};
+use turnkeep_types::{BlobHash, BlobPrefix, Compression, ContextId, Timestamp, TurnId, TypeRef};
 
 use crate::command::Labels;
 use crate::event::{Event, EventKind};
@@ -228,6 +228,22 @@ impl State {
         let words = hash_words(hash);
         let is_it = |row| self.blobs.get(row).is_some_and(|found| found[..4] == words);
         self.blob_index.find(words[0], is_it)
+    }
+
+    /// The blobs whose hashes begin with these digits, each once, at most so many. Looks at all blobs.
+    pub(crate) fn blobs_with_prefix(&self, prefix: &BlobPrefix, max: usize) -> Vec<BlobHash> {
+        let rows = (0..self.blobs.len()).filter_map(|row| self.blobs.get(row));
+        let mut found: Vec<BlobHash> = Vec::new();
+        for blob in rows.map(BlobRow::from_words) {
+            // A blob that was lost and put again has two rows.
+            if prefix.is_of(&blob.hash) && blob.locator != Locator::NOWHERE && !found.contains(&blob.hash) {
+                found.push(blob.hash);
+                if found.len() == max {
+                    break;
+                }
+            }
+        }
+        found
     }
 
     /// Adds a blob that is not there; returns its row.

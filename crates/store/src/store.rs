@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use turnkeep_journal::{
     Bounds, Committer, CommitterError, LogReader, Recovered, Storage, TornTail, spawn_committer,
 };
-use turnkeep_types::{BlobHash, Clock, ContextId, TurnId};
+use turnkeep_types::{BlobHash, BlobPrefix, Clock, ContextId, TurnId};
 
 use crate::acknowledged::{Acknowledged, Keeper};
 use crate::checkpoint::{self, Checkpointer};
@@ -315,6 +315,11 @@ impl Store {
     pub fn has_blob(&self, hash: BlobHash) -> Option<u32> {
         let row = self.0.state.find_blob(&hash)?;
         Some(self.0.state.blob(row)?.raw_len)
+    }
+
+    /// The blobs whose hashes begin with these digits, at most so many. Takes longer the more blobs there are.
+    pub fn blobs_with_prefix(&self, prefix: &BlobPrefix, max: usize) -> Vec<BlobHash> {
+        self.0.state.blobs_with_prefix(prefix, max)
     }
 
     /// The registry as it is now; the snapshot never changes.

@@ -54,6 +54,59 @@ impl FromStr for BlobHash {
     }
 }
 
+/// Hex digits with which the hashes of some blobs begin: from four digits to the whole hash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlobPrefix(String);
+
+impl BlobPrefix {
+    /// Fewer digits would name many blobs of a small store already.
+    pub const DIGITS_MIN: usize = 4;
+    const DIGITS_MAX: usize = 64;
+
+    /// The digits.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The hash, if all of its digits are given.
+    pub fn whole(&self) -> Option<BlobHash> {
+        self.0.parse().ok()
+    }
+
+    /// Whether a hash begins with these digits.
+    pub fn is_of(&self, hash: &BlobHash) -> bool {
+        let digit = |byte: u8, is_second: bool| if is_second { byte & 0x0f } else { byte >> 4 };
+        let digits = hash.0.iter().flat_map(|byte| [digit(*byte, false), digit(*byte, true)]);
+        let wanted = self.0.chars().filter_map(|c| c.to_digit(16));
+        wanted.zip(digits).all(|(wanted, digit)| wanted == u32::from(digit))
+    }
+}
+
+/// A text with which no hash begins.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not the beginning of a hash: expected 4 to 64 lower-case hex digits")]
+pub struct ParsePrefixError(pub String);
+
+impl FromStr for BlobPrefix {
+    type Err = ParsePrefixError;
+
+    fn from_str(text: &str) -> Result<Self, ParsePrefixError> {
+        let fits = (Self::DIGITS_MIN..=Self::DIGITS_MAX).contains(&text.len());
+        let is_digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+        if fits && text.bytes().all(is_digit) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(ParsePrefixError(text.to_owned()))
+        }
+    }
+}
+
+impl fmt::Display for BlobPrefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 /// The form in which bytes travel or are kept. The numbers are the wire's and the log's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -77,5 +130,24 @@ impl Compression {
     /// The wire's number.
     pub const fn to_wire(self) -> u32 {
         self as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_is_of_the_hashes_that_begin_with_it() {
+        let hash = BlobHash::of(b"");
+        let text = hash.to_string();
+        for digits in [4, 5, 17, 63, 64] {
+            let prefix: BlobPrefix = text[..digits].parse().unwrap();
+            assert!(prefix.is_of(&hash) && !prefix.is_of(&BlobHash::of(b"x")), "{prefix}");
+            assert_eq!(prefix.whole(), (digits == 64).then_some(hash), "{prefix}");
+        }
+        for bad in ["", "af1", "AF13", "af1g", &format!("{text}0")] {
+            assert!(bad.parse::<BlobPrefix>().is_err(), "{bad}");
+        }
     }
 }

@@ -10,11 +10,13 @@ mod request;
 mod session_id;
 mod session_name;
 
+use std::time::Duration;
+
 pub use reason::{Reason, Refusal};
 pub use reply::{FoundTurn, Inject, Reply, ServerMessage, SessionInfo, Stored, TurnInfo};
 pub use request::{
-    AgentState, BadRequest, CompletedTurn, Deliver, GetTurn, Hello, Paint, Paste, Register, Request, Role,
-    Shown, StateChange,
+    AgentState, BadRequest, CompletedTurn, Deliver, GetTurn, Hello, ListSessions, ListTurns, Paint, Paste,
+    Register, Request, Role, Shown, StateChange, TurnForm,
 };
 pub use session_id::{BadSessionId, SessionId};
 pub use session_name::{BadSessionName, check_session_name};
@@ -29,6 +31,10 @@ pub const INJECT_BYTES_MAX: usize = 16 << 20;
 pub const TURN_BYTES_CEILING: usize = 7 << 20;
 /// A name, a path, a pattern.
 pub const TEXT_BYTES_MAX: usize = 4096;
+/// The first words of a turn, as lists show them.
+pub const PREVIEW_BYTES_MAX: usize = 160;
+/// A wrapper without a broker tries to reach one at least this often.
+pub const RECONNECT_PAUSE_MAX: Duration = Duration::from_secs(1);
 /// A session's name, a preset, a signal: what a table of sessions shows.
 pub const NAME_BYTES_MAX: usize = 256;
 

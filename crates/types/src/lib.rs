@@ -12,7 +12,7 @@ mod time;
 mod turn_type;
 pub mod varint;
 
-pub use blob::{BlobHash, Compression};
+pub use blob::{BlobHash, BlobPrefix, Compression, ParsePrefixError};
 pub use id::{ContextId, ParseIdError, TurnId};
 pub use limits::Limits;
 pub use object_ref::{ObjectRef, ParseRefError};

@@ -5,13 +5,15 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
 use serde_json::{Value, json};
-use turnkeep_types::{BlobHash, TypeRef};
+use turnkeep_types::TypeRef;
+use turnkeep_wire::percent_encode;
 
 use super::App;
 use crate::failure::Failure;
 use crate::http::{Call, Http, Written};
-use crate::names::{BlobName, ContextName, HeadName, TurnName};
+use crate::names::{BlobName, ContextName, HeadName, TurnName, find_blob};
 use crate::output::Style;
 use crate::render::turn::text_of;
 use crate::session::{Need, Session, input_name, read_input};
@@ -20,10 +22,11 @@ use crate::session::{Need, Session, input_name, read_input};
 ///
 /// With --data the turn is JSON by field names, which the registry's type turns into msgpack. With
 /// --msgpack the bytes are kept as they are, whether the type is known or not. When the command
-/// returns, the turn is durable.
+/// returns, the turn is durable. The type turnkeep.Note@1, with a text and perhaps a role, is published
+/// when it is first used; others are published with `turnkeep registry put`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  echo '{\"role\":\"user\",\"text\":\"hi\"}' | turnkeep append 1 --type com.example.Message@1 --data -
+  echo '{\"text\":\"hi\"}' | turnkeep append 1 --type turnkeep.Note@1 --data -
   turnkeep append ctx:1 --type com.example.Message@1 --data message.json --key step-17
   turnkeep append 1 --type com.example.Blob@1 --msgpack payload.bin --expected-head turn:41
   turnkeep append 1 --type com.example.Message@1 --data message.json --parent turn:7   (branches in place)
@@ -69,7 +72,7 @@ struct PayloadArgs {
 pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     let body = body(args)?;
     let mut session = Session::open(&app.config()?, Need::Write).await?;
-    let done = append(&mut session.http, args.context, &body).await;
+    let done = append(&mut session.http, args, body).await;
     session.close().await;
     let Written { answer: ack, replayed, .. } = done?;
     if app.out.is_json() {
@@ -81,8 +84,29 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     app.out.line(format!("{done} {turn} to ctx:{}, depth {depth}", args.context.0))
 }
 
-async fn append(http: &mut Http, context: ContextName, body: &Value) -> Result<Written> {
-    http.write(Call::post(format!("/v1/contexts/{}/turns", context.0), body)).await
+async fn append(http: &mut Http, args: &Args, mut body: Value) -> Result<Written> {
+    if let Some(root) = &args.fs_root {
+        body["fs_root_hash"] = find_blob(http, &root.0).await?.to_string().into();
+    }
+    if args.payload.data.is_some() && args.declared.as_ref().is_some_and(is_note) {
+        http.bytes(publish_note()).await?;
+    }
+    http.write(Call::post(format!("/v1/contexts/{}/turns", args.context.0), &body)).await
+}
+
+/// A type for first steps, which needs no bundle of one's own.
+const NOTE_TYPE: &str = "turnkeep.Note";
+const NOTE_BUNDLE_ID: &str = "turnkeep.note#1";
+const NOTE_BUNDLE: &str = include_str!("append/note.json");
+
+fn is_note(declared: &TypeRef) -> bool {
+    &*declared.id == NOTE_TYPE && declared.version == 1
+}
+
+/// Publishes the type of notes; doing so again changes nothing.
+fn publish_note() -> Call {
+    let path = format!("/v1/registry/bundles/{}", percent_encode(NOTE_BUNDLE_ID));
+    Call::put(path, "application/json", Bytes::from_static(NOTE_BUNDLE.as_bytes()))
 }
 
 fn body(args: &Args) -> Result<Value> {
@@ -100,13 +124,8 @@ fn body(args: &Args) -> Result<Value> {
     }
     let parent = args.parent.map(|parent| parent.0.to_string());
     let head = args.expected_head.map(|head| turnkeep_types::TurnId::to_wire(head.0).to_string());
-    let root = args.fs_root.map(|root: BlobName| BlobHash::to_string(&root.0));
-    let fields = [
-        ("parent_turn_id", parent),
-        ("expected_head_turn_id", head),
-        ("idempotency_key", args.key.clone()),
-        ("fs_root_hash", root),
-    ];
+    let fields =
+        [("parent_turn_id", parent), ("expected_head_turn_id", head), ("idempotency_key", args.key.clone())];
     for (name, value) in fields {
         if let Some(value) = value {
             body[name] = value.into();

@@ -13,14 +13,14 @@ use turnkeep_types::BlobHash;
 use super::App;
 use crate::failure::Failure;
 use crate::http::{Call, Http};
-use crate::names::BlobName;
+use crate::names::{BlobName, find_blob};
 use crate::session::{Need, Session, read_input};
 
 /// Keep bytes and get them back by their hash
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   turnkeep blob put picture.png
-  turnkeep blob get HASH --output picture.png")]
+  turnkeep blob get af1349b9 --output picture.png")]
 pub(crate) enum Command {
     Put(PutArgs),
     Get(GetArgs),
@@ -40,10 +40,10 @@ pub(crate) struct PutArgs {
 /// Write a blob's bytes to standard output or to a file
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  turnkeep blob get HASH > picture.png
-  turnkeep blob get blob:HASH --output picture.png")]
+  turnkeep blob get af1349b9 > picture.png
+  turnkeep blob get blob:af1349b9 --output picture.png")]
 pub(crate) struct GetArgs {
-    /// The blob
+    /// The blob: the digits of its hash that make it unique, with or without blob:
     #[arg(value_name = "HASH")]
     blob: BlobName,
     /// Write to this file
@@ -70,7 +70,7 @@ async fn put(http: &mut Http, file: &Path, app: &mut App) -> Result<()> {
 }
 
 async fn get(http: &mut Http, args: &GetArgs, app: &mut App) -> Result<()> {
-    let hash = args.blob.0;
+    let hash = find_blob(http, &args.blob.0).await?;
     let (_, bytes) = http.bytes(Call::get(format!("/v1/blobs/{hash}"))).await?;
     if BlobHash::of(&bytes) != hash {
         let failure = Failure::new(format!("the bytes that came are not blob {hash}"));

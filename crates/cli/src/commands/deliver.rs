@@ -4,31 +4,34 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde_json::json;
-use turnkeep_types::broker::{Deliver, Stored};
+use turnkeep_types::broker::{Deliver, Stored, TurnForm};
 
 use super::App;
-use crate::broker::{connect, explained, name};
+use crate::broker::name::Sessions;
+use crate::broker::{connect, deliver_as, explained};
 use crate::failure::Failure;
+use crate::names::SessionName;
 use crate::output::Style;
 
 /// Hand what was captured to a sink: inject, clipboard, file, store or node
 ///
-/// A file is replaced whole or not at all. `store` appends the turn to the turn store, once, to the context
-/// of its session, which has its session's id and name as labels. Pasting lines into a shell with `inject`
-/// runs them.
+/// The turn's readable text is delivered; with --raw the captured bytes are. A file is replaced whole or not
+/// at all. `store` appends the whole turn to the turn store, once, to the context of its session, which has
+/// its session's id and name as labels. Pasting lines into a shell with `inject` runs them; a program that
+/// shows a dialog would take them for the answer, which is refused unless --force is given.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep deliver clipboard
   turnkeep deliver file --path answer.md
   turnkeep deliver inject --session tests
-  turnkeep deliver store                  says as which turn of which context
-  turnkeep ctx list --label name=review   the contexts of a session's turns")]
+  turnkeep deliver store                  # says as which turn of which context
+  turnkeep ctx list --label name=review   # the contexts of a session's turns")]
 pub(crate) struct Args {
     /// The sink
     sink: String,
-    /// inject: the session, by its id, a unique head of it, its name, or @last
+    /// inject: the session: its name, its id, a unique head of its id, or @last
     #[arg(long, value_name = "SESSION", conflicts_with = "path")]
-    session: Option<String>,
+    session: Option<SessionName>,
     /// file: where to write
     #[arg(long, value_name = "FILE")]
     path: Option<PathBuf>,
@@ -38,9 +41,12 @@ pub(crate) struct Args {
     /// node: the node
     #[arg(long, value_name = "NODE")]
     node: Option<String>,
-    /// The terminal's own bytes instead of the content, where they were kept
+    /// The captured bytes instead of the text: the terminal's own where they were kept
     #[arg(long)]
     raw: bool,
+    /// inject: also into a program that shows a dialog
+    #[arg(long)]
+    force: bool,
     /// inject: frame it as a bracketed paste where the program asks for that
     #[arg(long)]
     bracketed: bool,
@@ -49,17 +55,22 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     check(args)?;
     let mut broker = connect()?;
-    let session = args.session.as_deref().map(|session| name::session(&mut broker, session)).transpose()?;
-    let deliver = Deliver {
+    let session = match &args.session {
+        Some(name) => Some(Sessions::ask(&mut broker)?.find(name)?.session.clone()),
+        None => None,
+    };
+    let path = args.path.as_deref().map(absolute).transpose()?;
+    let deliver = |form: TurnForm| Deliver {
         sink: args.sink.clone(),
-        session: session.map(|session| session.session),
-        path: args.path.as_deref().map(absolute).transpose()?,
+        session: session.clone(),
+        path: path.clone(),
         run: args.run.clone(),
         node: args.node.clone(),
-        raw: args.raw,
+        form,
         bracketed: args.bracketed,
+        unless_blocked: !args.force,
     };
-    let stored = broker.deliver(deliver).map_err(explained)?;
+    let stored = deliver_as(args.raw, |form| broker.deliver(deliver(form))).map_err(explained)?;
     if app.out.is_json() {
         let mut ack = json!({ "sink": args.sink });
         if let Some(Stored { context, turn }) = stored {

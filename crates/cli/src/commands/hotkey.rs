@@ -23,17 +23,17 @@ use crate::config::Desktop;
 use crate::desktop;
 use crate::ending::Ending;
 use crate::failure::Failure;
-use action::Action;
+use action::{Action, Manner};
 
 /// Capture and paste by hotkeys: the session in the focused terminal or tmux pane is meant
 ///
 /// Runs until it is interrupted. The broker must be running; when it ends, so does this.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  turnkeep hotkey                                Super+Shift+C captures, Super+Shift+V pastes
+  turnkeep hotkey            # Super+Shift+C captures, Super+Shift+V pastes
   turnkeep hotkey --capture Ctrl+Alt+C --paste Ctrl+Alt+V
-  turnkeep hotkey --copy Super+Shift+X           a key that also fills the clipboard
-  turnkeep hotkey --on tmux                      Alt+Shift+C and Alt+Shift+V in this tmux server
+  turnkeep hotkey --copy Super+Shift+X   # a key that fills the clipboard
+  turnkeep hotkey --on tmux  # Alt+Shift+C and Alt+Shift+V in this tmux server
 
 A combination is one or more of Super, Ctrl, Alt, Shift and a key, joined by +. In the configuration
 file the same is the table [desktop] with the names capture, paste, copy, hotkeys, focus, clipboard.
@@ -52,6 +52,12 @@ pub(crate) struct Args {
     /// Where keys are pressed and sessions have focus: detect, x11 or tmux [default: detect]
     #[arg(long, value_name = "DESKTOP", value_parser = Adapter::parse_for_keys)]
     on: Option<Adapter>,
+    /// Paste and copy the captured bytes instead of the text
+    #[arg(long)]
+    raw: bool,
+    /// Paste also into a program that shows a dialog
+    #[arg(long)]
+    force: bool,
 }
 
 pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
@@ -68,7 +74,8 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     announce(app, adapter, &wanted, &refused)?;
     let notifier = Notifier::beside(adapter, &surroundings);
     let actions = wanted.into_iter().map(|(action, _)| action).collect();
-    let done = Desk { actions, focus: focus.part, notifier }.serve(&mut *keys, &mut broker).await;
+    let manner = Manner { raw: args.raw, force: args.force };
+    let done = Desk { actions, manner, focus: focus.part, notifier }.serve(&mut *keys, &mut broker).await;
     let given_back = keys.unregister();
     done?;
     Ok(given_back?)
@@ -148,6 +155,7 @@ enum Event {
 /// What the actions work with.
 struct Desk {
     actions: Vec<Action>,
+    manner: Manner,
     focus: Box<dyn SessionResolver>,
     notifier: Option<Notifier>,
 }
@@ -172,7 +180,7 @@ impl Desk {
     async fn act(&mut self, presses: &[Press], broker: &mut AsyncConnection) -> Result<()> {
         for press in presses {
             let Some(action) = self.actions.get(press.index).copied() else { continue };
-            let notice = action.perform(*press, broker, &mut *self.focus).await?;
+            let notice = action.perform(self.manner, *press, broker, &mut *self.focus).await?;
             self.tell(&notice);
         }
         Ok(())

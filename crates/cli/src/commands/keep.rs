@@ -5,7 +5,9 @@ use serde_json::json;
 use turnkeep_types::broker::GetTurn;
 
 use super::App;
-use crate::broker::{connect, explained, name, outlets};
+use crate::broker::name::Sessions;
+use crate::broker::{connect, explained, outlets};
+use crate::names::CapturedName;
 use crate::output::Style;
 use crate::render::printable;
 
@@ -16,19 +18,19 @@ use crate::render::printable;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep keep review:3
-  turnkeep keep @last:7 --json | jq -r .context_id
-  turnkeep ctx list --label name=review   where the turns of a session are kept
-  turnkeep log CONTEXT                    what was kept of it")]
+  turnkeep keep @last --json | jq -r .context_id
+  turnkeep ctx list --label name=review   # where a session's turns are kept
+  turnkeep log 1                          # what was kept of it")]
 pub(crate) struct Args {
-    /// The turn: SESSION:NUMBER
-    #[arg(value_name = "ID")]
-    turn: String,
+    /// The turn, such as review:3 or @last:3; a session alone means its latest
+    #[arg(value_name = "SESSION[:NUMBER]")]
+    turn: CapturedName,
 }
 
 pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     let turn = {
         let mut broker = connect()?;
-        let turn_id = name::turn_id(&mut broker, &args.turn)?;
+        let turn_id = Sessions::ask(&mut broker)?.turn_id(&mut broker, &args.turn)?;
         broker.turn(GetTurn { turn_id, raw: false }).map_err(explained)?
     };
     let kept = outlets::keep(&app.config()?, &turn).await?;

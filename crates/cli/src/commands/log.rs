@@ -29,8 +29,8 @@ use crate::session::{Need, Session};
 pub(crate) struct Args {
     /// The context
     context: ContextName,
-    /// One line per turn
-    #[arg(long)]
+    /// One line per turn, cut where the terminal's line ends
+    #[arg(short, long)]
     oneline: bool,
     /// Draw the branches of all contexts that share history with this one
     #[arg(long, conflicts_with = "follow")]
@@ -202,7 +202,9 @@ impl Printer {
         if out.is_json() {
             return out.json(shown.turn);
         }
-        let lines = if self.oneline { vec![shown.line(out)] } else { shown.block(out) };
+        let margin_columns = margin.map_or(0, |margin| margin.first.chars().count() + 1);
+        let columns = out.columns().map(|columns| columns.saturating_sub(margin_columns));
+        let lines = if self.oneline { vec![shown.line(columns, out)] } else { shown.block(out) };
         self.lines(lines, margin, out)
     }
 

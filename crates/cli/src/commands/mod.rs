@@ -6,6 +6,7 @@ mod blob;
 mod broker;
 mod capsule;
 mod capture;
+mod complete;
 mod completions;
 mod config;
 mod ctx;
@@ -110,6 +111,8 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Config(config::Command),
     Completions(completions::Args),
+    #[command(hide = true)]
+    Complete(complete::Args),
     Watch(watch::Args),
     Wrap(wrap::Args),
 }
@@ -149,6 +152,7 @@ pub(crate) fn run(command: &Command, app: &mut App) -> Result<()> {
         Command::Doctor(args) => block_on(doctor::run(args, app)),
         Command::Config(command) => config::run(command, app),
         Command::Completions(args) => completions::run(args, app),
+        Command::Complete(args) => complete::run(args, app),
         Command::Watch(args) => block_on(watch::run(args, app)),
         Command::Wrap(args) => wrap::run(args, app),
     }

@@ -9,7 +9,8 @@ use turnkeep_types::broker::{AgentState, SessionInfo};
 use turnkeep_types::{Clock, Timestamp};
 
 use super::App;
-use crate::broker::{connect, explained, name};
+use crate::broker::connect;
+use crate::broker::name::Sessions;
 use crate::local::WallClock;
 use crate::output::Style;
 use crate::render::printable;
@@ -20,11 +21,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// List the wrapped sessions: what each does, and its latest turn
 ///
 /// Sessions that have ended are listed for as long as the broker lets them linger, 10 minutes if it was
-/// not told otherwise.
+/// not told otherwise. Right after the broker's start this waits a moment until the programs that run have
+/// connected to it again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep sessions
-  turnkeep sessions --watch               a live table
+  turnkeep sessions --watch     # a live table
   turnkeep sessions --json | jq -r 'select(.state==\"ready\").session'")]
 pub(crate) struct Args {
     /// Show the table again whenever it changes, until interrupted
@@ -37,8 +39,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     if args.watch {
         return watch(&mut broker, app);
     }
-    let sessions = broker.sessions(true).map_err(explained)?;
-    print(&sessions, WallClock.now(), app)
+    let sessions = Sessions::ask(&mut broker)?;
+    print(&sessions, sessions.all(), WallClock.now(), app)
 }
 
 /// Shows the sessions again and again. Programs get only what has changed, people also how time goes by.
@@ -46,16 +48,17 @@ fn watch(broker: &mut Connection, app: &mut App) -> Result<()> {
     let clears = app.out.is_screen();
     let mut shown: Option<Vec<SessionInfo>> = None;
     loop {
-        let sessions = broker.sessions(true).map_err(explained)?;
+        let known = Sessions::ask(broker)?;
+        let sessions = known.all().to_vec();
         if clears {
             app.out.bytes(b"\x1b[H\x1b[J")?;
-            print(&sessions, WallClock.now(), app)?;
+            print(&known, &sessions, WallClock.now(), app)?;
             app.out.flush()?;
         } else if shown.as_ref() != Some(&sessions) {
             let changed =
                 |session: &&SessionInfo| shown.as_ref().is_none_or(|shown| !shown.contains(session));
             let news: Vec<SessionInfo> = sessions.iter().filter(changed).cloned().collect();
-            print(if app.out.is_json() { &news } else { &sessions }, WallClock.now(), app)?;
+            print(&known, if app.out.is_json() { &news } else { &sessions }, WallClock.now(), app)?;
             app.out.flush()?;
             shown = Some(sessions);
         }
@@ -63,7 +66,7 @@ fn watch(broker: &mut Connection, app: &mut App) -> Result<()> {
     }
 }
 
-fn print(sessions: &[SessionInfo], now: Timestamp, app: &mut App) -> Result<()> {
+fn print(known: &Sessions, sessions: &[SessionInfo], now: Timestamp, app: &mut App) -> Result<()> {
     if app.out.is_json() {
         return sessions.iter().try_for_each(|session| app.out.json(&to_json(session)));
     }
@@ -71,21 +74,23 @@ fn print(sessions: &[SessionInfo], now: Timestamp, app: &mut App) -> Result<()> 
         let hint = app.out.paint(Style::Faint, "no sessions: start one with `turnkeep wrap -- PROGRAM`");
         return app.out.line(hint);
     }
-    let rows: Vec<Vec<String>> = sessions.iter().map(|session| row(session, now)).collect();
-    app.out.table(&["SESSION", "NAME", "PRESET", "STATE", "FOR", "TURNS", "LATEST"], &rows)
+    let rows: Vec<Vec<String>> = sessions.iter().map(|session| row(known, session, now)).collect();
+    let head = ["SESSION", "NAME", "PRESET", "STATE", "FOR", "TURNS", "LATEST", "FIRST WORDS"];
+    app.out.fitted_table(&head, &rows)
 }
 
-fn row(session: &SessionInfo, now: Timestamp) -> Vec<String> {
+fn row(known: &Sessions, session: &SessionInfo, now: Timestamp) -> Vec<String> {
     let text = |value: &Option<String>| value.as_deref().map_or_else(|| "-".to_owned(), printable);
     let ago = |time: Option<Timestamp>| time.map_or_else(|| "-".to_owned(), |time| age(time, now));
     vec![
-        name::short(&session.session),
+        known.short(&session.session),
         text(&session.name),
         text(&session.preset),
         state_text(session).to_owned(),
         ago(session.since),
         session.turns.to_string(),
         session.last_turn_at.map_or_else(|| "-".to_owned(), |time| format!("{} ago", age(time, now))),
+        session.preview.as_deref().map(printable).unwrap_or_default(),
     ]
 }
 
@@ -128,6 +133,7 @@ fn to_json(session: &SessionInfo) -> Value {
         "has_turn": session.has_turn,
         "turns": session.turns,
         "last_turn_at": millis(session.last_turn_at),
+        "preview": session.preview,
     })
 }
 

@@ -2,38 +2,49 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use turnkeep_types::{BlobHash, ObjectRef, TurnId};
+use turnkeep_types::{BlobHash, TurnId};
 
-use super::{App, ctx};
+use super::{App, ctx, turn};
 use crate::http::{Call, Http, Refused};
-use crate::names::parse_ref;
+use crate::names::{Reference, find_blob, parse_any};
 use crate::output::bytes_text;
 use crate::render::turn::ShownTurn;
 use crate::render::{msgpack, printable};
 use crate::session::{Need, Session};
 
-/// Show a context, a turn or a blob
+/// Show a context, a turn, a blob or a captured turn
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep show turn:345
   turnkeep show ctx:12 --json
-  turnkeep show blob:af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262")]
+  turnkeep show blob:af1349b9   # the digits of its hash that make it unique
+  turnkeep show @last           # the latest captured turn")]
 pub(crate) struct Args {
-    /// What to show: ctx:N, turn:N or blob:HASH
-    #[arg(value_name = "REF", value_parser = parse_ref)]
-    object: ObjectRef,
+    /// What to show: ctx:N, turn:N, blob:HASH, or a captured turn as SESSION[:N]
+    #[arg(value_name = "REF", value_parser = parse_any)]
+    object: Reference,
 }
 
 pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
+    if let Reference::CapturedTurn(name) = &args.object {
+        return turn::show_turn(name, app);
+    }
     let mut session = Session::open(&app.config()?, Need::Read).await?;
-    let http = &mut session.http;
-    let done = match args.object {
-        ObjectRef::Context(id) => show_context(http, &id.to_string(), app).await,
-        ObjectRef::Turn(id) => show_turn(http, id, app).await,
-        ObjectRef::Blob(hash) => show_blob(http, hash, app).await,
-    };
+    let done = show_stored(&mut session.http, &args.object, app).await;
     session.close().await;
     done
+}
+
+async fn show_stored(http: &mut Http, object: &Reference, app: &mut App) -> Result<()> {
+    match object {
+        Reference::Context(id) => show_context(http, &id.to_string(), app).await,
+        Reference::Turn(id) => show_turn(http, *id, app).await,
+        Reference::Blob(prefix) => {
+            let hash = find_blob(http, prefix).await?;
+            show_blob(http, hash, app).await
+        }
+        Reference::Session(_) | Reference::CapturedTurn(_) => Ok(()),
+    }
 }
 
 async fn show_context(http: &mut Http, id: &str, app: &mut App) -> Result<()> {

@@ -7,53 +7,64 @@ use serde_json::Value;
 use turnkeep_types::broker::{FoundTurn, GetTurn, Reason};
 
 use super::{App, turns};
-use crate::broker::{connect, explained, name};
+use crate::broker::name::Sessions;
+use crate::broker::{connect, explained};
+use crate::names::CapturedName;
 use crate::output::bytes_text;
 use crate::render::printable;
 
 /// Print a captured turn
 ///
-/// Metadata goes to standard error and the content, byte for byte, to standard output. On a terminal,
-/// control characters are shown instead of sent, except with --raw.
+/// Metadata goes to standard error. On a terminal the turn's readable text is shown; a file or a pipe gets
+/// the content, byte for byte. --text and --raw choose one of them wherever it goes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  turnkeep turn @last:3
+  turnkeep turn @last
   turnkeep turn review:2 --text | wc -w
   turnkeep turn 3f2a:7 --meta --json
-  turnkeep turn 3f2a:7 --raw > turn.bin   the terminal's own bytes, where they were kept")]
+  turnkeep turn 3f2a:7 --raw > turn.bin   # the terminal's bytes, where kept")]
 pub(crate) struct Args {
-    /// The turn: SESSION:NUMBER
-    #[arg(value_name = "ID")]
-    turn: String,
+    /// The turn, such as review:3 or @last:3; a session alone means its latest
+    #[arg(value_name = "SESSION[:NUMBER]")]
+    turn: CapturedName,
     #[command(flatten)]
     what: What,
 }
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[group(multiple = false)]
 struct What {
     /// Only its metadata, on standard output
     #[arg(long)]
     meta: bool,
-    /// The terminal's own bytes where they were kept, else the content; control bytes and all
+    /// The captured bytes: the terminal's own where they were kept, else the content
     #[arg(long)]
     raw: bool,
-    /// Its readable text instead of its content
+    /// Its readable text
     #[arg(long)]
     text: bool,
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
+    show(&args.turn, &args.what, app)
+}
+
+/// Shows a captured turn as a person sees it.
+pub(super) fn show_turn(turn: &CapturedName, app: &mut App) -> Result<()> {
+    show(turn, &What::default(), app)
+}
+
+fn show(turn: &CapturedName, what: &What, app: &mut App) -> Result<()> {
     let mut broker = connect()?;
-    let turn_id = name::turn_id(&mut broker, &args.turn)?;
+    let turn_id = Sessions::ask(&mut broker)?.turn_id(&mut broker, turn)?;
     let get = |raw| GetTurn { turn_id: turn_id.clone(), raw };
     // Whether raw bytes were kept is known by asking for them.
-    let found = match broker.turn(get(args.what.raw || args.what.meta)) {
+    let found = match broker.turn(get(what.raw || what.meta)) {
         Err(error) if error.reason() == Some(Reason::NoRaw) => broker.turn(get(false)),
         found => found,
     };
     let turn = found.map_err(explained)?;
-    match &args.what {
+    match what {
         What { meta, .. } if app.out.is_json() => app.out.json(&to_json(&turn, *meta)),
         What { meta: true, .. } => {
             let raw = [("Raw", raw_fact(&turn))];
@@ -69,12 +80,15 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
 }
 
 fn write(turn: &FoundTurn, what: &What, app: &mut App) -> Result<()> {
+    let is_terminal = app.out.is_terminal();
     let bytes = match what {
         What { raw: true, .. } => turn.raw.as_deref().unwrap_or(&turn.content),
-        What { text: true, .. } => turn.text.as_deref().map_or(&turn.content[..], str::as_bytes),
+        What { text, .. } if *text || is_terminal => {
+            turn.text.as_deref().map_or(&turn.content[..], str::as_bytes)
+        }
         _ => &turn.content,
     };
-    if what.raw || !app.out.is_terminal() {
+    if what.raw || !is_terminal {
         return app.out.bytes(bytes);
     }
     String::from_utf8_lossy(bytes).lines().try_for_each(|line| app.out.line(printable(line)))

@@ -2,22 +2,24 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use turnkeep_types::broker::TurnInfo;
+use turnkeep_types::broker::{ListTurns, TurnInfo};
 
 use super::App;
-use crate::broker::{connect, explained, name};
+use crate::broker::name::Sessions;
+use crate::broker::{connect, explained};
+use crate::names::SessionName;
 use crate::output::bytes_text;
 use crate::render::printable;
 
 /// List a session's captured turns, newest first
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  turnkeep turns review                   by the name given to `turnkeep wrap --name`
-  turnkeep turns 3f2a --limit 5           by the head of its id
-  turnkeep turns @last --json             the session with the latest turn")]
+  turnkeep turns review           # by the name given to `turnkeep wrap --name`
+  turnkeep turns 3f2a --limit 5   # by the head of its id
+  turnkeep turns @last --json     # the session with the latest turn")]
 pub(crate) struct Args {
-    /// The session: its id, a unique head of it, its name, or @last
-    session: String,
+    /// The session: its name, its id, a unique head of its id, or @last
+    session: SessionName,
     /// At most so many turns
     #[arg(short = 'n', long, value_name = "N")]
     limit: Option<u32>,
@@ -28,20 +30,21 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     let mut broker = connect()?;
-    let session = name::session(&mut broker, &args.session)?.session;
-    let listed =
-        if args.all { broker.all_turns(&session, args.limit) } else { broker.turns(&session, args.limit) };
-    let turns = listed.map_err(explained)?;
+    let sessions = Sessions::ask(&mut broker)?;
+    let session = sessions.find(&args.session)?.session.clone();
+    let list = ListTurns { session, limit: args.limit, preview: true, all: args.all };
+    let turns = broker.list_turns(list).map_err(explained)?;
     if app.out.is_json() {
         return turns.iter().try_for_each(|turn| app.out.json(&to_json(turn)));
     }
-    let rows: Vec<Vec<String>> = turns.iter().map(row).collect();
-    app.out.table(&["TURN", "COMPLETED", "SIZE", "FLAGS"], &rows)
+    let rows: Vec<Vec<String>> = turns.iter().map(|turn| row(turn, &sessions)).collect();
+    app.out.fitted_table(&["TURN", "COMPLETED", "SIZE", "FLAGS", "FIRST WORDS"], &rows)
 }
 
-fn row(turn: &TurnInfo) -> Vec<String> {
+fn row(turn: &TurnInfo, sessions: &Sessions) -> Vec<String> {
     let size = bytes_text(turn.byte_length.into());
-    vec![printable(&turn.turn_id), completed(turn), size, flags(turn).join(" ")]
+    let words = turn.preview.as_deref().map(printable).unwrap_or_default();
+    vec![sessions.short_turn(&turn.turn_id), completed(turn), size, flags(turn).join(" "), words]
 }
 
 /// When a turn was completed.
@@ -64,7 +67,7 @@ pub(super) fn flags(turn: &TurnInfo) -> Vec<&'static str> {
 
 /// A turn's metadata for programs.
 pub(super) fn to_json(turn: &TurnInfo) -> Value {
-    json!({
+    let mut value = json!({
         "turn_id": turn.turn_id,
         "timestamp": turn.timestamp.0,
         "byte_length": turn.byte_length,
@@ -72,5 +75,9 @@ pub(super) fn to_json(turn: &TurnInfo) -> Value {
         "truncated": turn.truncated,
         "incomplete": turn.incomplete,
         "unprompted": turn.unprompted,
-    })
+    });
+    if let Some(preview) = &turn.preview {
+        value["preview"] = preview.as_str().into();
+    }
+    value
 }

@@ -68,7 +68,19 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     if let Some(broker) = broker {
         broker.shutdown().await;
     }
+    if told.is_ok() {
+        say_good_bye(app);
+    }
     told
+}
+
+/// Says that the server has ended, to a person. A terminal that is gone hears nothing.
+fn say_good_bye(app: &mut App) {
+    if app.out.is_json() {
+        return;
+    }
+    let said = app.out.line("turnkeep has stopped. Good-bye: everything acknowledged is kept.");
+    said.and_then(|()| app.out.flush()).ok();
 }
 
 /// A broker in the same process. Without one the store serves all the same.

@@ -1,23 +1,34 @@
 //! `turnkeep watch`: a shared session's terminal, as it is and as it goes on.
+//!
+//! On a terminal a banner stands in the last row: whom it shows, and how to leave. Where the session is as
+//! high as this terminal the banner covers a row of it, so that it goes after a moment: the whole screen is
+//! asked for again and painted without it.
+
+mod keys;
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
-use rustix::termios::{OptionalActions, QueueSelector, Termios};
+use rustix::termios::{OptionalActions, QueueSelector, Termios, Winsize};
 use serde_json::json;
 use tokio::sync::Notify;
 use turnkeep_client::broker::AsyncConnection;
-use turnkeep_types::broker::{Paint, Role, ServerMessage, Shown};
+use turnkeep_types::broker::{Paint, Role, ServerMessage, SessionInfo, Shown};
 
 use super::App;
-use crate::broker::{ANSWER_WITHIN, connect, explained, name, socket};
+use crate::broker::name::Sessions;
+use crate::broker::{ANSWER_WITHIN, connect, explained, socket};
 use crate::ending::Ending;
+use crate::names::SessionName;
+use crate::render::{printable, shorten_to_columns};
+use keys::Keys;
 
 /// Puts a terminal back into a state in which a person can work, whatever was shown on it.
 const LEAVE: &[u8] =
@@ -26,25 +37,31 @@ const LEAVE: &[u8] =
 
 /// Watch the terminal of a shared session
 ///
-/// Shows what the terminal shows, and goes on until the session ends or Ctrl-C is typed. Nothing that is
-/// typed here reaches the session. Only sessions that were started with `turnkeep wrap --share` can be
+/// Shows what the terminal shows, and goes on until the session ends or q or Ctrl-C is typed. Nothing that
+/// is typed here reaches the session. Only sessions that were started with `turnkeep wrap --share` can be
 /// watched. With --json, each piece is an object on a line of its own.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  turnkeep wrap --share --name review -- claude      in one terminal
-  turnkeep watch review                              in another one")]
+  turnkeep wrap --share --name review -- claude   # in one terminal
+  turnkeep watch review                           # in another one")]
 pub(crate) struct Args {
-    /// The session: its id, a unique head of it, its name, or @last
-    session: String,
+    /// The session: its name, its id, a unique head of its id, or @last
+    session: SessionName,
 }
 
+/// How long a banner covers a row of the session.
+const BANNER_TIME: Duration = Duration::from_secs(3);
+
 pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
-    let session = name::session(&mut connect()?, &args.session)?;
+    let sessions = Sessions::ask(&mut connect()?)?;
+    let session = sessions.find(&args.session)?;
     let opened = AsyncConnection::open(&socket()?, Role::Client, ANSWER_WITHIN).await;
     let mut broker = opened.map_err(explained)?;
     broker.watch(&session.session).await.map_err(explained)?;
     let keyboard = Keyboard::take(app.out.is_screen())?;
-    let shown = follow(&mut broker, keyboard.as_ref(), app).await;
+    let banner = keyboard.is_some().then(|| banner_text(&sessions.call(session), session));
+    let mut watched = Watched { session: session.session.clone(), banner, covered: false };
+    let shown = follow(&mut broker, keyboard.as_ref(), &mut watched, app).await;
     if keyboard.is_some() {
         app.out.bytes(LEAVE)?;
         app.out.flush()?;
@@ -64,24 +81,52 @@ enum How {
     Left,
 }
 
-async fn follow(broker: &mut AsyncConnection, keyboard: Option<&Keyboard>, app: &mut App) -> Result<How> {
+/// The session that is watched, and the banner over it.
+struct Watched {
+    session: String,
+    /// None where no person looks, or when it has been shown for long enough.
+    banner: Option<String>,
+    /// Whether the banner covers a row of the session.
+    covered: bool,
+}
+
+/// Who is shown, and how to leave.
+fn banner_text(name: &str, session: &SessionInfo) -> String {
+    let preset = session.preset.as_deref().map(|preset| format!(" ({})", printable(preset)));
+    format!(" watching {name}{}, read-only: q leaves ", preset.unwrap_or_default())
+}
+
+async fn follow(
+    broker: &mut AsyncConnection,
+    keyboard: Option<&Keyboard>,
+    watched: &mut Watched,
+    app: &mut App,
+) -> Result<How> {
     let mut ending = Ending::listen()?;
     let never = Notify::new();
     let left = keyboard.map_or(&never, |keyboard| &keyboard.left);
+    let banner_ends = tokio::time::sleep(BANNER_TIME);
+    tokio::pin!(banner_ends);
     loop {
         tokio::select! {
             said = broker.next_unasked() => match said.map_err(explained)? {
-                ServerMessage::Screen(shown) => show(&shown, app)?,
+                ServerMessage::Screen(shown) => show(&shown, watched, app)?,
                 ServerMessage::WatchEnded { .. } => return Ok(How::Ended),
                 _ => {}
             },
+            () = &mut banner_ends, if watched.covered => {
+                watched.banner = None;
+                watched.covered = false;
+                // Whoever watches already is shown the whole screen again.
+                broker.watch(&watched.session).await.map_err(explained)?;
+            }
             () = left.notified() => return Ok(How::Left),
             () = ending.asked() => return Ok(How::Left),
         }
     }
 }
 
-fn show(shown: &Shown, app: &mut App) -> Result<()> {
+fn show(shown: &Shown, watched: &mut Watched, app: &mut App) -> Result<()> {
     if app.out.is_json() {
         app.out.json(&json!({
             "cols": shown.cols,
@@ -91,8 +136,19 @@ fn show(shown: &Shown, app: &mut App) -> Result<()> {
         }))?;
     } else {
         app.out.bytes(&shown.content)?;
+        let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok();
+        if let (Paint::Repaint | Paint::Lost, Some(text), Some(size)) = (shown.paint, &watched.banner, size) {
+            watched.covered = size.ws_row <= shown.rows;
+            app.out.bytes(&banner(text, size))?;
+        }
     }
     app.out.flush()
+}
+
+/// Bytes that paint a banner into the last row, right behind a whole screen. The cursor goes back.
+fn banner(text: &str, size: Winsize) -> Vec<u8> {
+    let text = shorten_to_columns(text, size.ws_col.into());
+    format!("\x1b7\x1b[{};1H\x1b[0;7m{text}\x1b[0m\x1b[K\x1b8", size.ws_row).into_bytes()
 }
 
 /// The keyboard while somebody watches: nothing is echoed, and all that is typed is thrown away but the
@@ -140,9 +196,10 @@ impl Drop for Keyboard {
     }
 }
 
-/// Throws away what is typed until Ctrl-C is, the keyboard is gone, or the other end of `bell` is dropped.
+/// Throws away what is typed until q or Ctrl-C is, the keyboard is gone, or the other end of `bell` is dropped.
 fn read_until_leave(bell: &PipeReader) {
     let stdin = rustix::stdio::stdin();
+    let mut pressed = Keys::default();
     loop {
         let mut fds = [PollFd::new(&stdin, PollFlags::IN), PollFd::new(bell, PollFlags::IN)];
         if rustix::event::poll(&mut fds, None).is_err_and(|error| error != Errno::INTR) {
@@ -154,7 +211,7 @@ fn read_until_leave(bell: &PipeReader) {
             || keys
                 && match rustix::io::read(stdin, &mut typed) {
                     Ok(0) | Err(_) => true,
-                    Ok(read) => is_leave(typed.get(..read).unwrap_or_default()),
+                    Ok(read) => pressed.want_to_leave(typed.get(..read).unwrap_or_default()),
                 };
         if is_over {
             return;
@@ -162,29 +219,16 @@ fn read_until_leave(bell: &PipeReader) {
     }
 }
 
-/// Whether Ctrl-C was typed, in any of the forms that the program may have asked the terminal for.
-fn is_leave(typed: &[u8]) -> bool {
-    let holds = |form: &[u8]| typed.windows(form.len()).any(|window| window == form);
-    typed.contains(&0x03) || holds(b"\x1b[99;5") || holds(b"\x1b[27;5;99~")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn ctrl_c_leaves_in_every_form_and_nothing_else_does() {
-        for (typed, expect) in [
-            (&b"\x03"[..], true),
-            (b"abc\x03", true),
-            (b"\x1b[99;5u", true),
-            (b"\x1b[99;5:1u", true),
-            (b"\x1b[27;5;99~", true),
-            (b"c", false),
-            (b"\x1b[99;1u", false),
-            (b"\x1b[I\x1b[<0;3;5M\r", false),
-        ] {
-            assert_eq!(is_leave(typed), expect, "{}", typed.escape_ascii());
-        }
+    fn a_banner_stands_in_the_last_row_and_fits() {
+        let session = SessionInfo { preset: Some("claude".to_owned()), ..SessionInfo::default() };
+        let text = banner_text("review", &session);
+        assert_eq!(text, " watching review (claude), read-only: q leaves ");
+        let size = Winsize { ws_row: 24, ws_col: 10, ws_xpixel: 0, ws_ypixel: 0 };
+        assert_eq!(banner(&text, size), "\x1b7\x1b[24;1H\x1b[0;7m watching…\x1b[0m\x1b[K\x1b8".as_bytes());
     }
 }

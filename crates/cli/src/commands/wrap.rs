@@ -11,7 +11,7 @@ use turnkeep_pty::wrap::{
     Capture, Captured, Ending, Fault, Framing, HookSetup, Hooks, Injector, Keep, Label, Options, Outlet,
     Relay, Session, Share, Troubles, WrapError, die_of, inject_queue,
 };
-use turnkeep_session::detector::{Presets, Profile};
+use turnkeep_session::detector::{ContentKind, Presets, Profile};
 use turnkeep_types::broker::{
     BadSessionName, FoundTurn, Register, SessionId, TEXT_BYTES_MAX, check_session_name,
 };
@@ -23,6 +23,7 @@ use crate::data_dir::{DataDir, random_bytes};
 use crate::desktop::runtime_dir;
 use crate::failure::Failure;
 use crate::local::WallClock;
+use crate::names::STORE_KINDS;
 use crate::runtime::block_on;
 use crate::session::{Need, Session as StoreSession, server_on};
 
@@ -147,6 +148,10 @@ fn check_names(args: &Args) -> Result<()> {
         };
         return refuse(format!("--name {error}"), hint);
     }
+    if let Some(name) = args.name.as_deref().filter(|name| STORE_KINDS.contains(name)) {
+        let hint = format!("`{name}:3` is an object of the store; choose another name");
+        return refuse(format!("--name {name} means something else"), &hint);
+    }
     if args.pattern.as_ref().is_some_and(|pattern| pattern.len() > TEXT_BYTES_MAX) {
         return refuse(format!("--pattern is longer than {TEXT_BYTES_MAX} bytes"), "put it into a profile");
     }
@@ -264,6 +269,7 @@ fn relay(
         child_pid: None,
         shared: share.is_some(),
         bracketed: args.bracketed,
+        dialogs: profile.content() == ContentKind::Screen,
     };
     let session = Session { register, injector, share };
     Ok(Some(Relay::start(socket_path(&runtime_dir), session)?))

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 
-use super::{captured, msgpack, printable, shorten};
+use super::{captured, msgpack, printable, shorten, shorten_to_columns, text_columns};
 use crate::output::{Output, Style, bytes_text};
 
 /// How much of a turn fits in one line.
@@ -23,11 +23,17 @@ impl ShownTurn<'_> {
         text_of(self.turn, "turn_id")
     }
 
-    /// The turn as one line.
-    pub(crate) fn line(&self, out: &Output) -> String {
-        let id = out.paint(Style::Id, self.id());
-        let type_name = out.paint(Style::Faint, &type_text(self.turn));
+    /// The turn as one line; its summary is cut where so many columns end.
+    pub(crate) fn line(&self, columns: Option<usize>, out: &Output) -> String {
+        let (id, type_name) = (self.id(), type_text(self.turn));
+        let heads = if self.heads.is_empty() { 0 } else { self.heads.join(", ").len() + " ()".len() };
+        let taken = text_columns(id) + heads + text_columns(&type_name) + "  ".len();
         let summary = shorten(&self.summary(), SUMMARY_CHARS_MAX);
+        let summary = match columns {
+            Some(columns) => shorten_to_columns(&summary, columns.saturating_sub(taken)),
+            None => summary,
+        };
+        let (id, type_name) = (out.paint(Style::Id, id), out.paint(Style::Faint, &type_name));
         format!("{id}{} {type_name} {summary}", self.heads_text(out))
     }
 
@@ -181,7 +187,11 @@ mod tests {
     fn check(turn: &Value, line: &str, block: &[&str]) {
         let out = Output::stdout(false, ColorChoice::Never, false);
         let shown = ShownTurn { turn, heads: &["ctx:1".to_owned()] };
-        assert_eq!(shown.line(&out), line);
+        assert_eq!(shown.line(None, &out), line);
+        for columns in [line.chars().count(), 40, 60] {
+            let cut = shown.line(Some(columns), &out);
+            assert!(cut.chars().count() <= columns.max(33) && cut.starts_with(&line[..10]), "{cut}");
+        }
         assert_eq!(shown.block(&out), block);
     }
 

@@ -63,18 +63,27 @@ fn a_turn_goes_from_one_program_to_the_other_to_a_file_and_to_the_command_line()
     assert!(text.contains("1\r\n2\r\n3\r\n") && text.contains("\x1b[1mbold\x1b[0m"), "{text:?}");
     assert!(!text.contains("seq"), "the echo is no part of the turn: {text:?}");
 
+    let plain = desk.bytes(&["turn", ids[0], "--text"]);
+    assert!(String::from_utf8_lossy(&plain).starts_with("1\n2\n3\nbold"), "{}", plain.escape_ascii());
+    assert!(!plain.contains(&0x1b), "{}", plain.escape_ascii());
+
     desk.bytes(&["capture", "left"]);
     desk.bytes(&["paste", "right"]);
-    assert_eq!(received(&taken, newest.len()), newest);
+    assert_eq!(received(&taken, plain.len()), plain);
+    desk.bytes(&["paste", "right", "--raw"]);
+    let both = [plain, newest].concat();
+    assert_eq!(received(&taken, both.len()), both);
 
     let older = desk.bytes(&["turn", ids[1], "--raw"]);
     assert!(String::from_utf8_lossy(&older).contains("first\tanswer"));
     desk.bytes(&["capture", ids[1]]);
     let file = desk.sandbox.path("kept.txt");
     desk.bytes(&["deliver", "file", "--path", file.to_str().unwrap()]);
+    assert_eq!(fs::read(&file).unwrap(), desk.bytes(&["turn", ids[1], "--text"]));
+    desk.bytes(&["deliver", "file", "--raw", "--path", file.to_str().unwrap()]);
     assert_eq!(fs::read(&file).unwrap(), older);
-    desk.bytes(&["deliver", "inject", "--session", "right"]);
-    assert_eq!(received(&taken, newest.len() + older.len()), [newest, older].concat());
+    desk.bytes(&["deliver", "inject", "--raw", "--session", "right"]);
+    assert_eq!(received(&taken, both.len() + older.len()), [both, older].concat());
 }
 
 #[test]

@@ -21,10 +21,57 @@ fn without_a_terminal_it_works_all_the_same() {
         assert_eq!(String::from_utf8_lossy(&output.stdout), expect, "{args:?}");
         assert_eq!(output.status.code(), Some(code), "{args:?}");
     };
-    check(b"one\ntwo", &["cat"], "one\r\ntwo", 0);
-    check(b"one\n", &["cat"], "one\r\n", 0);
+    check(b"one\ntwo", &["cat"], "one\ntwo", 0);
+    check(b"one\n", &["cat"], "one\n", 0);
     check(b"", &["cat"], "", 0);
-    check(b"", &["sh", "-c", "test -t 0 && test -t 1 && stty size; exit 4"], "24 80\r\n", 4);
+    check(b"", &["sh", "-c", "test -t 0 && test -t 1 && stty size; exit 4"], "24 80\n", 4);
+}
+
+#[test]
+fn what_goes_to_a_file_passes_unchanged_and_standard_error_stays_apart() {
+    let script = "printf 'out 1\\n'; printf 'err 1\\r\\n' >&2; printf 'out 2\\r\\nno end'; echo err 2 >&2";
+    for kept in ["", "echo typed | ", "</dev/null "] {
+        let dir = tempfile::tempdir().unwrap();
+        let (out, err) = (dir.path().join("out"), dir.path().join("err"));
+        let line = format!(
+            "{kept}'{TURNKEEP}' wrap -- sh -c \"{script}\" > '{}' 2> '{}'",
+            out.display(),
+            err.display()
+        );
+        let mut terminal = Terminal::run(["sh", "-c", &line], &[]);
+        assert!(terminal.finish().1.success(), "{line}");
+        let read = |path| std::fs::read_to_string(path).unwrap();
+        assert_eq!(
+            (read(out), read(err)),
+            ("out 1\nout 2\r\nno end".into(), "err 1\r\nerr 2\n".into()),
+            "{kept}"
+        );
+    }
+}
+
+#[test]
+fn a_lot_of_output_on_both_streams_arrives_whole() {
+    let script = "i=0; while [ $i -lt 3000 ]; do echo out $i; echo err $i >&2; i=$((i+1)); done";
+    let output = Command::new("timeout")
+        .args(["60", TURNKEEP, "wrap", "--", "sh", "-c", script])
+        .env_remove("XDG_RUNTIME_DIR")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let lines = |word: &str| (0..3000).map(|i| format!("{word} {i}\n")).collect::<String>();
+    assert!(output.stdout == lines("out").as_bytes(), "standard output differs");
+    assert!(output.stderr == lines("err").as_bytes(), "standard error differs");
+}
+
+#[test]
+fn standard_error_alone_can_go_to_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let err = dir.path().join("err");
+    let line = format!("'{TURNKEEP}' wrap -- sh -c 'echo shown; echo kept >&2' 2> '{}'", err.display());
+    let mut terminal = Terminal::run(["sh", "-c", &line], &[]);
+    let (shown, status) = terminal.finish();
+    assert!(status.success() && shown == b"shown\r\n", "{}", shown.escape_ascii());
+    assert_eq!(std::fs::read_to_string(err).unwrap(), "kept\n");
 }
 
 #[test]
@@ -56,7 +103,7 @@ fn a_reader_that_has_gone_ends_it_whatever_the_program_ignores() {
         Command::new("timeout").args(["60", "sh", "-c", &script]).stdin(Stdio::null()).output().unwrap();
     assert!(output.status.success(), "{}", output.status);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(said.starts_with("xxx") && said.contains("y\r"), "{said}");
+    assert!(said.starts_with("xxx") && said.contains("y\n"), "{said}");
 }
 
 #[test]
@@ -93,7 +140,7 @@ fn a_program_is_wrapped_without_anything_in_the_environment() {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert_eq!(said, "ran\r\n", "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(said, "ran\n", "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]

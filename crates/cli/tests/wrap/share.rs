@@ -51,6 +51,13 @@ fn a_shared_terminal_is_seen_in_another_one_and_left_by_ctrl_c() {
     assert!(!watching.is_raw(), "the settings are not back");
     let mut late = watch(dir.path(), &["one"]);
     late.until("then");
+    let mut third = watch(dir.path(), &["one"]);
+    // The banner stands in the last row of the terminal.
+    third.until("\x1b[30;1H\x1b[0;7m watching one (generic), read-only: q leaves ");
+    third.type_bytes(b"\x1b]11;rgb:q\x07x");
+    third.type_bytes(b"q");
+    assert!(third.finish().1.success());
+    assert!(!third.is_raw(), "the settings are not back");
     wrapped.type_bytes(b"|typed|");
     assert_eq!(wrapped.until("|typed|"), "\x1b[2;9Hthen|typed|");
     wrapped.signal(rustix::process::Signal::TERM);

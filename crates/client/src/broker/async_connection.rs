@@ -8,8 +8,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 use turnkeep_types::broker::{
-    CompletedTurn, Deliver, FoundTurn, GetTurn, Hello, Paste, Register, Reply, Request, Role, ServerMessage,
-    SessionInfo, Shown, StateChange, Stored, TurnInfo, VERSION,
+    CompletedTurn, Deliver, FoundTurn, GetTurn, Hello, ListSessions, ListTurns, Paste, Register, Reply,
+    Request, Role, ServerMessage, SessionInfo, Shown, StateChange, Stored, TurnInfo, VERSION,
 };
 use turnkeep_wire::broker::{decode_message, encode_request, next_frame};
 

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use turnkeep_types::broker::{
-    CompletedTurn, Deliver, FoundTurn, GetTurn, Hello, Inject, Paste, Register, Reply, Request, Role,
-    ServerMessage, SessionInfo, Shown, StateChange, Stored, TurnInfo, VERSION,
+    CompletedTurn, Deliver, FoundTurn, GetTurn, Hello, Inject, ListSessions, ListTurns, Paste, Register,
+    Reply, Request, Role, ServerMessage, SessionInfo, Shown, StateChange, Stored, TurnInfo, VERSION,
 };
 use turnkeep_wire::broker::{decode_message, encode_request, next_frame};
 

@@ -39,7 +39,12 @@ macro_rules! verbs {
 
             /// The sessions; with `gone` also those that ended and whose turns are still kept.
             pub $($kind)* fn sessions(&mut self, gone: bool) -> Result<Vec<SessionInfo>, Error> {
-                match self.call(&Request::ListSessions { gone })$($await)*? {
+                self.list_sessions(ListSessions { gone, ..ListSessions::default() })$($await)*
+            }
+
+            /// The sessions, with what else is asked for.
+            pub $($kind)* fn list_sessions(&mut self, list: ListSessions) -> Result<Vec<SessionInfo>, Error> {
+                match self.call(&Request::ListSessions(list))$($await)*? {
                     Reply::Sessions(sessions) => Ok(sessions),
                     _ => Err(Error::Unexpected),
                 }
@@ -47,21 +52,13 @@ macro_rules! verbs {
 
             /// A session's turns, newest first.
             pub $($kind)* fn turns(&mut self, session: &str, limit: Option<u32>) -> Result<Vec<TurnInfo>, Error> {
-                let request = Request::ListTurns { session: session.to_owned(), limit, all: false };
-                match self.call(&request)$($await)*? {
-                    Reply::Turns(turns) => Ok(turns),
-                    _ => Err(Error::Unexpected),
-                }
+                let session = session.to_owned();
+                self.list_turns(ListTurns { session, limit, ..ListTurns::default() })$($await)*
             }
 
-            /// A session's turns and what its program said unprompted, newest first.
-            pub $($kind)* fn all_turns(
-                &mut self,
-                session: &str,
-                limit: Option<u32>,
-            ) -> Result<Vec<TurnInfo>, Error> {
-                let request = Request::ListTurns { session: session.to_owned(), limit, all: true };
-                match self.call(&request)$($await)*? {
+            /// A session's turns, newest first, with what else is asked for.
+            pub $($kind)* fn list_turns(&mut self, list: ListTurns) -> Result<Vec<TurnInfo>, Error> {
+                match self.call(&Request::ListTurns(list))$($await)*? {
                     Reply::Turns(turns) => Ok(turns),
                     _ => Err(Error::Unexpected),
                 }

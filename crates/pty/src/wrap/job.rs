@@ -43,6 +43,7 @@ impl Pump {
         }
         // A terminal that hangs up has no size.
         rustix::termios::tcsetwinsize(master, size).ok();
+        self.errors.iter().for_each(|errors| errors.resize(size));
         let now = self.tap.now();
         let Winsize { ws_col: cols, ws_row: rows, .. } = UserTerminal::screen_size();
         self.tap.add(now, Sight::Resize { cols, rows });

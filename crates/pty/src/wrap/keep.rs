@@ -129,6 +129,7 @@ impl Keep {
             truncated: turn.truncated,
             incomplete: turn.incomplete,
             unprompted: turn.unprompted,
+            preview: None,
         };
         FoundTurn {
             info,

@@ -7,17 +7,20 @@
 //!                            observer thread        anybody
 //! ```
 //!
-//! Every byte passes unchanged, in order and at once; the program sees the user's size, settings, signals
+//! Every byte passes unchanged, in order and at once; standard error stays apart where output goes to a file
+//! or a pipe ([`errors`]). The program sees the user's size, settings, signals
 //! and environment, and the wrapper ends as the program ended. The user's terminal gets its settings back
 //! on every way out. Nothing that looks at the bytes can delay or lose one.
 
 mod capture;
 mod end_of_input;
+mod errors;
 mod hooks;
 mod inbox;
 mod inject;
 mod job;
 mod keep;
+mod line_ends;
 mod mode;
 mod observer;
 mod outbox;
@@ -41,7 +44,7 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 use rustix::pty::OpenptFlags;
-use rustix::termios::{LocalModes, OptionalActions};
+use rustix::termios::{LocalModes, OptionalActions, OutputModes};
 
 pub use capture::{Capture, Captured, Outlet};
 pub use hooks::{HookSetup, Hooks};
@@ -54,6 +57,8 @@ pub use relay::{RING_TURNS_MAX, Relay, Session, StoreAnswers};
 pub use share::Share;
 pub use tap::{LAG_BYTES_KEPT, LAG_BYTES_MAX, Sight};
 
+use errors::{Errors, ErrorsTo};
+use line_ends::LineEnds;
 use observer::{Observed, Observing, Started};
 use patience::Patience;
 use process::Running;
@@ -138,16 +143,20 @@ pub enum WrapError {
 pub fn run(options: &Options, observer: Box<dyn Observer>, injected: Injected) -> Result<Report, WrapError> {
     let user = UserTerminal::open();
     let recording = options.record.as_ref().map(|path| begin(path, options)).transpose()?;
-    let (master, slave) = open_pty(&user)?;
-    let running = start(options, slave).inspect_err(|_| unrecord(options))?;
+    let (master, slave) = open_pty(&user, !user.shows_output())?;
+    let (errors_to, errors) = Errors::open(&user)?;
+    let running = start(options, slave, errors_to).inspect_err(|_| unrecord(options))?;
     let signals = Signals::listen()?;
     terminal::guard_against_panic();
     let tap = Tap::new();
     let child = running.child.as_raw_nonzero().get().unsigned_abs();
     let observing = Observing::start(tap.clone(), Started { observer, child, fault: options.fault })?;
+    let line_ends = (!user.shows_output()).then(LineEnds::default);
     let mut pump = Pump {
         user,
+        line_ends,
         master: Some(Arc::new(master)),
+        errors,
         running,
         signals,
         injected,
@@ -199,16 +208,20 @@ fn unrecord(options: &Options) {
     }
 }
 
-fn start(options: &Options, slave: OwnedFd) -> Result<Running, WrapError> {
+fn start(options: &Options, slave: OwnedFd, errors: ErrorsTo) -> Result<Running, WrapError> {
     let program = options.command.first().cloned().unwrap_or_default();
-    Running::start(&options.command, &options.environment, slave).map_err(|source| match source.kind() {
-        io::ErrorKind::NotFound => WrapError::NotFound(program),
-        _ => WrapError::NotStarted { program, source },
+    Running::start(&options.command, &options.environment, slave, errors).map_err(|source| {
+        match source.kind() {
+            io::ErrorKind::NotFound => WrapError::NotFound(program),
+            _ => WrapError::NotStarted { program, source },
+        }
     })
 }
 
-/// A pseudo-terminal with the size and the settings of the user's. Its master side does not block.
-fn open_pty(user: &UserTerminal) -> io::Result<(OwnedFd, OwnedFd)> {
+/// A pseudo-terminal with the size and the settings of the user's. Its master side does not block. For a file
+/// or a pipe bytes pass as the program writes them: no carriage returns are added, and nothing that is typed
+/// is echoed among them.
+fn open_pty(user: &UserTerminal, passes_bytes: bool) -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let master = rustix::pty::openpt(flags)?;
     rustix::pty::grantpt(&master)?;
@@ -217,7 +230,11 @@ fn open_pty(user: &UserTerminal) -> io::Result<(OwnedFd, OwnedFd)> {
     let mut unechoed = rustix::termios::tcgetattr(&slave)?;
     // What comes through a pipe was not typed: nobody wants to see it twice.
     unechoed.local_modes.remove(LocalModes::ECHO);
-    let settings = user.settings().unwrap_or(unechoed);
+    let mut settings = user.settings().unwrap_or(unechoed);
+    if passes_bytes {
+        settings.output_modes.remove(OutputModes::OPOST);
+        settings.local_modes.remove(LocalModes::ECHO);
+    }
     rustix::termios::tcsetattr(slave.as_fd(), OptionalActions::Now, &settings)?;
     rustix::termios::tcsetwinsize(&master, UserTerminal::size())?;
     rustix::io::ioctl_fionbio(&master, true)?;

@@ -19,11 +19,12 @@ use std::ffi::{OsString, c_int, c_long, c_uint};
 use std::io::{self, PipeReader, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus};
 
+use super::errors::ErrorsTo;
 use super::terminal::restore_at_fault;
 
 const STARTED: i32 = 1;
@@ -87,22 +88,25 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Starts a program with `slave` as its controlling terminal and its three standard streams.
+    /// Starts a program with `slave` as its controlling terminal and its standard streams; standard error may
+    /// go elsewhere.
     pub(super) fn start(
         argv: &[OsString],
         environment: &[(String, String)],
         slave: OwnedFd,
+        errors: ErrorsTo,
     ) -> io::Result<Self> {
         let (program, args) = argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let (mut news, teller) = io::pipe()?;
         let teller = OwnedFd::from(teller);
         let mut command = Command::new(program);
-        command
-            .args(args)
-            .envs(environment.iter().cloned())
-            .stdin(slave.try_clone()?)
-            .stdout(slave.try_clone()?)
-            .stderr(slave);
+        command.args(args).envs(environment.iter().cloned());
+        command.stdin(slave.try_clone()?).stdout(slave.try_clone()?);
+        command.stderr(match errors {
+            ErrorsTo::Terminal => Stdio::from(slave),
+            ErrorsTo::Inherited => Stdio::inherit(),
+            ErrorsTo::Apart(apart) => Stdio::from(apart),
+        });
         // SAFETY: the closure makes system calls only; it neither allocates nor takes a lock.
         unsafe { command.pre_exec(move || enter_session(teller.as_fd())) };
         let monitor = command.spawn()?;

@@ -18,8 +18,10 @@ use rustix::io::Errno;
 use rustix::process::Signal;
 
 use super::end_of_input::EndOfInput;
+use super::errors::Errors;
 use super::inbox::{Held, Inbox, Source};
 use super::inject::Injected;
+use super::line_ends::LineEnds;
 use super::mode::{ModeWatch, interrupts, unread};
 use super::outbox::{Filled, Outbox};
 use super::process::{News, Running};
@@ -44,6 +46,10 @@ pub(super) struct Pump {
     pub(super) user: UserTerminal,
     /// Gone when the user's terminal is: then the child's terminal hangs up.
     pub(super) master: Option<Arc<OwnedFd>>,
+    /// Set where bytes pass as the program writes them, and no terminal completes its lines.
+    pub(super) line_ends: Option<LineEnds>,
+    /// The child's standard error, where that goes a way of its own.
+    pub(super) errors: Option<Errors>,
     pub(super) running: Running,
     pub(super) signals: Signals,
     pub(super) injected: Injected,
@@ -130,6 +136,10 @@ impl Pump {
             Wake::Bell => self.injected.hear(),
             Wake::User => self.read_user(),
             Wake::UserOut => self.write_user(),
+            Wake::Errors => {
+                self.read_errors();
+            }
+            Wake::ErrorsOut => self.errors.iter_mut().for_each(Errors::write),
             Wake::Child => self.on_child(flags),
         }
         None
@@ -278,17 +288,44 @@ impl Pump {
         self.write_user();
         let now = self.tap.now();
         let fresh = self.state.out.fresh();
-        self.tap.output(now, fresh);
-        self.state.watch.feed(fresh);
+        let completed = self.line_ends.as_mut().map(|ends| ends.complete(fresh));
+        let shown = completed.as_deref().unwrap_or(fresh);
+        self.tap.output(now, shown);
+        self.state.watch.feed(shown);
         if let Some(recorder) = &mut self.recording {
-            recorder.output(now, fresh);
+            recorder.output(now, shown);
         }
+        self.have_shown();
+        filled
+    }
+
+    /// Moves standard error on, where it is apart, then shows it to whoever looks.
+    fn read_errors(&mut self) -> Filled {
+        let Some(errors) = &mut self.errors else { return Filled::Closed };
+        let filled = errors.read();
+        if !matches!(filled, Filled::Bytes(_)) {
+            return filled;
+        }
+        let now = self.tap.now();
+        let fresh = errors.fresh();
+        let completed = self.line_ends.as_mut().map(|ends| ends.complete(fresh));
+        let shown = completed.as_deref().unwrap_or(fresh);
+        self.tap.output(now, shown);
+        self.state.watch.feed(shown);
+        if let Some(recorder) = &mut self.recording {
+            recorder.output(now, shown);
+        }
+        self.have_shown();
+        filled
+    }
+
+    /// The child has printed something, and whoever looks has been shown it.
+    fn have_shown(&mut self) {
         self.look_at_mode(ModeWatch::stirred);
         let queries = self.state.watch.take_queries();
         self.state.answers =
             (self.state.answers + if self.answers_status { queries } else { 0 }).min(ANSWERS_MAX);
         self.commit_fault();
-        filled
     }
 
     /// Does what a test asks for.
@@ -319,34 +356,48 @@ impl Pump {
 
     /// Takes what is left when the child has ended or stopped. Stops early when somebody wants us to end.
     pub(super) fn drain(&mut self) {
+        self.drain_stream(Self::read_child);
+        self.drain_stream(Self::read_errors);
+        self.wait_for_user();
+    }
+
+    fn drain_stream(&mut self, read: fn(&mut Self) -> Filled) {
         let mut drained = 0;
         while drained < DRAIN_BYTES_MAX {
-            match self.read_child() {
+            match read(self) {
                 Filled::Bytes(bytes) => drained += bytes,
                 Filled::Full => {}
                 Filled::Dry | Filled::Closed => break,
             }
             self.wait_for_user();
         }
-        self.wait_for_user();
     }
 
+    /// Waits until everything is with the user. Stops early when somebody wants us to end.
     fn wait_for_user(&mut self) {
-        while !self.state.out.is_empty() {
-            let mut fds = [
-                PollFd::from_borrowed_fd(self.user.output(), PollFlags::OUT),
-                PollFd::from_borrowed_fd(self.signals.fd(), PollFlags::IN),
-            ];
+        loop {
+            let errors = self.errors.as_ref().filter(|errors| !errors.is_empty());
+            if self.state.out.is_empty() && errors.is_none() {
+                return;
+            }
+            let mut fds = vec![PollFd::from_borrowed_fd(self.signals.fd(), PollFlags::IN)];
+            if !self.state.out.is_empty() {
+                fds.push(PollFd::from_borrowed_fd(self.user.output(), PollFlags::OUT));
+            }
+            fds.extend(errors.map(|errors| PollFd::from_borrowed_fd(errors.output(), PollFlags::OUT)));
             let polled = rustix::event::poll(&mut fds, None);
-            let [_, signals] = fds;
-            let came = if signals.revents().is_empty() { Vec::new() } else { self.signals.take() };
+            let is_signalled = fds.first().is_some_and(|signals| !signals.revents().is_empty());
+            drop(fds);
+            let came = if is_signalled { self.signals.take() } else { Vec::new() };
             let asked_to_end = came.iter().copied().any(ends);
             for signal in came {
                 self.on_signal(signal);
             }
             if asked_to_end || polled.is_err_and(|error| error != Errno::INTR) {
+                self.errors.iter_mut().for_each(Errors::discard);
                 return self.state.out.discard();
             }
+            self.errors.iter_mut().for_each(Errors::write);
             self.write_user();
         }
     }

@@ -15,7 +15,9 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 use turnkeep_client::broker::{AsyncConnection, Error};
-use turnkeep_types::broker::{CompletedTurn, Inject, Register, Role, ServerMessage, Shown, StateChange};
+use turnkeep_types::broker::{
+    CompletedTurn, Inject, RECONNECT_PAUSE_MAX, Register, Role, ServerMessage, Shown, StateChange,
+};
 
 use super::capture::Outlet;
 use super::inject::{Framing, Injector};
@@ -29,7 +31,6 @@ const PASTES_BYTES_MAX: usize = 8 << 20;
 /// When nothing has come for so long, the broker holds no paste from before an interrupt.
 const DRY_AFTER: Duration = Duration::from_millis(50);
 const RETRY_FIRST: Duration = Duration::from_millis(100);
-const RETRY_LAST: Duration = Duration::from_secs(5);
 /// How long the wrapper's end waits for the broker.
 const END_PAUSE: Duration = Duration::from_secs(2);
 
@@ -163,7 +164,7 @@ impl Line {
                 return;
             }
             self.rest(pause).await;
-            pause = (pause * 2).min(RETRY_LAST);
+            pause = (pause * 2).min(RECONNECT_PAUSE_MAX);
         }
     }
 

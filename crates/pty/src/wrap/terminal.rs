@@ -26,6 +26,7 @@ fn lock<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
 #[derive(Debug)]
 pub(super) struct UserTerminal {
     is_terminal: bool,
+    shows_output: bool,
     output: Option<OwnedFd>,
 }
 
@@ -33,7 +34,13 @@ impl UserTerminal {
     /// Looks at the standard streams; changes nothing yet.
     pub(super) fn open() -> Self {
         let is_terminal = rustix::termios::isatty(rustix::stdio::stdin());
-        Self { is_terminal, output: reopen_output().ok() }
+        let shows_output = rustix::termios::isatty(rustix::stdio::stdout());
+        Self { is_terminal, shows_output, output: reopen(rustix::stdio::stdout(), "/proc/self/fd/1").ok() }
+    }
+
+    /// Whether standard output is a terminal.
+    pub(super) fn shows_output(&self) -> bool {
+        self.shows_output
     }
 
     /// Whether standard input is a terminal.
@@ -134,15 +141,15 @@ fn put_back(before: &mut Option<Termios>) {
     }
 }
 
-/// Standard output once more, with a description of its own that does not block.
-fn reopen_output() -> rustix::io::Result<OwnedFd> {
-    let stat = rustix::fs::fstat(rustix::stdio::stdout())?;
+/// A standard stream once more, with a description of its own that does not block.
+pub(super) fn reopen(stream: BorrowedFd<'_>, path: &str) -> rustix::io::Result<OwnedFd> {
+    let stat = rustix::fs::fstat(stream)?;
     let kind = FileType::from_raw_mode(stat.st_mode);
     if !matches!(kind, FileType::CharacterDevice | FileType::Fifo) {
         return Err(rustix::io::Errno::INVAL);
     }
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    rustix::fs::open("/proc/self/fd/1", flags, Mode::empty())
+    rustix::fs::open(path, flags, Mode::empty())
 }
 
 /// From now on a panic of the byte path puts the terminal back before it is told, and one of another

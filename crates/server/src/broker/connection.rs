@@ -6,7 +6,9 @@ use tokio::net::UnixStream;
 use tokio::net::unix::OwnedReadHalf;
 use tokio::time::{Instant, timeout, timeout_at};
 use turnkeep_session::broker::{Answer, ConnId, Outcome};
-use turnkeep_types::broker::{Hello, Reason, Refusal, Reply, Request, Role, ServerMessage, Shown};
+use turnkeep_types::broker::{
+    Hello, ListSessions, Reason, Refusal, Reply, Request, Role, ServerMessage, Shown,
+};
 use turnkeep_wire::broker::{Incoming, decode_request, encode_message, next_frame};
 
 use super::hub::Hub;
@@ -100,6 +102,11 @@ async fn converse(mut inbox: Inbox, hub: &Hub, conn: ConnId, outbox: &Outbox) {
             Ok(Request::Hello(Hello { role, .. })) => Some(*role),
             _ => None,
         };
+        if greeted
+            && matches!(incoming.request, Ok(Request::ListSessions(ListSessions { settled: true, .. })))
+        {
+            hub.settled().await;
+        }
         let Outcome { answer: decided, close, .. } = hub.apply(conn, incoming.request);
         if matches!(decided, Answer::Greeting(Ok(()))) {
             greeted = true;

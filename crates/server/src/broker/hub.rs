@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::time::Instant;
 use turnkeep_session::broker::{Broker, ConnId, Message, Notice, Outcome, Settings};
 use turnkeep_types::Clock;
 use turnkeep_types::broker::{BadRequest, Inject, Reason, Refusal, Request, ServerMessage};
@@ -46,6 +47,8 @@ pub(super) struct Hub {
     /// For large injections that wait, of all sessions together.
     injections: MemoryBudget,
     pub(super) timeouts: BrokerTimeouts,
+    /// From when on every wrapper that lost an earlier broker has had the time to connect again.
+    settled_at: Instant,
 }
 
 impl Hub {
@@ -65,8 +68,14 @@ impl Hub {
                 config.settings.memory_bytes_max / INJECTED_SHARE,
                 config.timeouts.room,
             ),
+            settled_at: Instant::now() + config.timeouts.settle,
             timeouts: config.timeouts,
         }
+    }
+
+    /// Waits until the wrappers have had the time to connect to this broker.
+    pub(super) async fn settled(&self) {
+        tokio::time::sleep_until(self.settled_at).await;
     }
 
     /// Takes up a connection: its number and what goes to it.

@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use turnkeep_session::broker::{BadSettings, Settings};
 use turnkeep_types::Clock;
+use turnkeep_types::broker::RECONNECT_PAUSE_MAX;
 
 pub use sinks::{Clipboard, Keeper, Outlets, Sink};
 pub use socket::SocketError;
@@ -80,6 +81,8 @@ pub struct BrokerTimeouts {
     pub room: Duration,
     /// Until a sink has taken what it was given.
     pub sink: Duration,
+    /// After the start, until every wrapper that lost an earlier broker has connected to this one.
+    pub settle: Duration,
 }
 
 impl Default for BrokerTimeouts {
@@ -90,6 +93,8 @@ impl Default for BrokerTimeouts {
             write: Duration::from_secs(30),
             room: Duration::from_secs(10),
             sink: Duration::from_secs(30),
+            // A wrapper whose attempt came just too early comes with its next one; connecting takes a moment.
+            settle: RECONNECT_PAUSE_MAX + Duration::from_millis(500),
         }
     }
 }

@@ -14,7 +14,7 @@ use turnkeep_wire::{json, message};
 
 use super::content::{self, Content, IMMUTABLE};
 use super::extract::{At, Query, Raw};
-use super::query::NoQuery;
+use super::query::{BlobsQuery, NoQuery};
 use crate::convert;
 use crate::error::ApiError;
 use crate::memory::LARGE_FROM_BYTES;
@@ -22,6 +22,28 @@ use crate::shared::Shared;
 
 /// What the bytes of a blob are: nobody said.
 pub(crate) const BYTES: &str = "application/octet-stream";
+
+/// Blobs that one answer names: enough to say that a beginning is not unique, and of what.
+const NAMED_BLOBS_MAX: usize = 16;
+
+/// The blobs whose hashes begin with some digits, at most 16. Looks at all blobs.
+#[utoipa::path(get, path = "/v1/blobs", tag = "blobs",
+    params(("prefix" = String, Query, description = "4 to 64 lower-case hex digits")),
+    responses((status = 200, description = "Their names", body = json::BlobNames)))]
+pub(crate) async fn named(
+    State(shared): State<Arc<Shared>>,
+    Query(query): Query<BlobsQuery>,
+) -> Result<Json<json::BlobNames>, ApiError> {
+    let reader = Arc::clone(&shared);
+    shared.blocking(move || Ok(Json(names(&reader, &query)))).await
+}
+
+fn names(shared: &Shared, query: &BlobsQuery) -> json::BlobNames {
+    let mut found = shared.store.store().blobs_with_prefix(&query.prefix, NAMED_BLOBS_MAX + 1);
+    let truncated = found.len() > NAMED_BLOBS_MAX;
+    found.truncate(NAMED_BLOBS_MAX);
+    json::BlobNames { hashes: found.into_iter().map(json::Hash).collect(), truncated }
+}
 
 /// A blob's uncompressed bytes.
 #[utoipa::path(get, path = "/v1/blobs/{hash}", tag = "blobs", params(("hash" = json::Hash, Path)),

@@ -56,6 +56,7 @@ fn routes() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(fs::root))
         .routes(routes!(fs::path))
         .route("/v1/turns/{turn_id}/fs/", axum::routing::get(fs::root))
+        .routes(routes!(blobs::named))
         .routes(routes!(blobs::get, blobs::head, blobs::put))
         .routes(routes!(registry::get_bundle, registry::put_bundle))
         .routes(routes!(registry::types))

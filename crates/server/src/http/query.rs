@@ -17,7 +17,7 @@ pub use turns::{TurnQuery, TurnsQuery, View, ViewOptions};
 use std::str::FromStr;
 
 use turnkeep_store::projection::{HintError, UnknownValue};
-use turnkeep_types::{ContextId, TurnId};
+use turnkeep_types::{BlobPrefix, ContextId, TurnId};
 
 /// A parameter that is accepted and ignored.
 const PROVENANCE: &str = "include_provenance";
@@ -236,6 +236,27 @@ impl FromQuery for ContextQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
         pairs.only(Self::NAMES)?;
         pairs.accept_provenance().map(|()| Self)
+    }
+}
+
+/// Which blobs to name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlobsQuery {
+    /// Those whose hashes begin with these digits.
+    pub prefix: BlobPrefix,
+}
+
+impl BlobsQuery {
+    /// The parameters.
+    pub const NAMES: &'static [&'static str] = &["prefix"];
+}
+
+impl FromQuery for BlobsQuery {
+    fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
+        pairs.only(Self::NAMES)?;
+        let text = pairs.one("prefix", None)?.unwrap_or_default();
+        let prefix = text.parse().map_err(|_| kind("prefix", text, "4 to 64 lower-case hex digits"))?;
+        Ok(Self { prefix })
     }
 }
 

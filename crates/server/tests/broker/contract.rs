@@ -1,6 +1,6 @@
 //! The whole way of a turn: from one wrapper over the relay buffer into another's terminal.
 
-use turnkeep_types::broker::{GetTurn, Reason, Reply, Request};
+use turnkeep_types::broker::{GetTurn, ListSessions, Reason, Reply, Request};
 
 use crate::support::{Harness, within};
 
@@ -57,7 +57,9 @@ async fn a_dropped_wrapper_is_deregistered_and_its_turns_stay_for_a_while() {
     drop(wrapper);
     // The broker notices in its own time: ask until it has.
     within(async {
-        while client.ask(Request::ListSessions { gone: false }).await != Ok(Reply::Sessions(Vec::new())) {
+        while client.ask(Request::ListSessions(ListSessions::default())).await
+            != Ok(Reply::Sessions(Vec::new()))
+        {
             tokio::task::yield_now().await;
         }
     })
@@ -75,7 +77,7 @@ async fn requests_sent_together_are_answered_in_order() {
     let harness = Harness::start();
     let mut client = harness.client().await;
     for id in 10..30 {
-        client.send(id, &Request::ListSessions { gone: false }).await;
+        client.send(id, &Request::ListSessions(ListSessions::default())).await;
     }
     for expect in 10..30 {
         let answer = client.receive().await;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use turnkeep_server::broker::Outlets;
-use turnkeep_types::broker::{Hello, Reason, Reply, Request, Role, ServerMessage};
+use turnkeep_types::broker::{Hello, ListSessions, Reason, Reply, Request, Role, ServerMessage};
 use turnkeep_wire::broker::encode_request;
 
 use crate::support::{Harness, within};
@@ -12,7 +12,7 @@ use crate::support::{Harness, within};
 async fn anything_before_hello_is_refused() {
     let harness = Harness::start();
     let mut peer = harness.dial().await;
-    peer.send(5, &Request::ListSessions { gone: false }).await;
+    peer.send(5, &Request::ListSessions(ListSessions::default())).await;
     peer.is_closed_with(Reason::HelloRequired).await;
 }
 
@@ -48,7 +48,7 @@ async fn a_hello_or_a_message_that_is_never_whole_is_given_up() {
     silent.is_closed_with(Reason::Malformed).await;
     let impatient = Harness::with(Outlets::default(), |config| config.timeouts.message = soon);
     let mut half = impatient.client().await;
-    let frame = encode_request(1, &Request::ListSessions { gone: false }).unwrap();
+    let frame = encode_request(1, &Request::ListSessions(ListSessions::default())).unwrap();
     half.send_bytes(&frame[..frame.len() - 1]).await;
     half.is_closed_with(Reason::Malformed).await;
 }
@@ -57,7 +57,7 @@ async fn a_hello_or_a_message_that_is_never_whole_is_given_up() {
 async fn a_message_may_come_byte_by_byte_and_a_quiet_client_stays() {
     let harness = Harness::start();
     let mut peer = harness.client().await;
-    for byte in encode_request(3, &Request::ListSessions { gone: false }).unwrap() {
+    for byte in encode_request(3, &Request::ListSessions(ListSessions::default())).unwrap() {
         peer.send_bytes(&[byte]).await;
         tokio::task::yield_now().await;
     }
@@ -79,7 +79,10 @@ async fn one_connection_too_many_hears_that_and_the_others_go_on() {
     let second = harness.client().await;
     harness.dial().await.is_closed_with(Reason::Busy).await;
     drop(second);
-    assert_eq!(first.ask(Request::ListSessions { gone: false }).await, Ok(Reply::Sessions(Vec::new())));
+    assert_eq!(
+        first.ask(Request::ListSessions(ListSessions::default())).await,
+        Ok(Reply::Sessions(Vec::new()))
+    );
     // The place is free again when the broker has noticed.
     within(async {
         loop {

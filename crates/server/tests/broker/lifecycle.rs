@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use turnkeep_server::broker::{BrokerConfig, BrokerError, Outlets, RunningBroker, SocketError, start};
 use turnkeep_types::ManualClock;
-use turnkeep_types::broker::{Reply, Request};
+use turnkeep_types::broker::{ListSessions, Reply, Request, ServerMessage};
 
 use crate::support::Harness;
 
@@ -43,7 +43,10 @@ async fn a_second_broker_gives_way_and_the_first_goes_on() {
     let second = begin(harness.broker.socket()).err();
     assert!(matches!(second, Some(BrokerError::Socket(SocketError::AlreadyRunning(_)))), "{second:?}");
     let mut client = harness.client().await;
-    assert_eq!(client.ask(Request::ListSessions { gone: false }).await, Ok(Reply::Sessions(Vec::new())));
+    assert_eq!(
+        client.ask(Request::ListSessions(ListSessions::default())).await,
+        Ok(Reply::Sessions(Vec::new()))
+    );
 }
 
 #[tokio::test]
@@ -111,7 +114,7 @@ async fn a_socket_that_somebody_removed_is_there_again_and_those_who_came_before
         assert!(matches!(second, Some(BrokerError::Socket(SocketError::AlreadyRunning(_)))), "{second:?}");
         assert!(wrapper.complete("s", b"goes on").await.is_ok());
     }
-    let listed = harness.client().await.ask(Request::ListSessions { gone: false }).await;
+    let listed = harness.client().await.ask(Request::ListSessions(ListSessions::default())).await;
     assert!(matches!(&listed, Ok(Reply::Sessions(sessions)) if sessions.len() == 1), "{listed:?}");
 }
 
@@ -134,4 +137,23 @@ async fn a_directory_that_cannot_be_made_is_an_error_with_its_name() {
     let dir = tempfile::tempdir().unwrap();
     let refused = begin(&dir.path().join("no/such/broker.sock")).err().unwrap();
     assert!(refused.to_string().contains("no/such"), "{refused}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn right_after_the_start_a_list_waits_for_the_wrappers_that_come_back() {
+    let settle = Duration::from_secs(10);
+    let harness = Harness::with(Outlets::default(), |config| config.timeouts.settle = settle);
+    let mut client = harness.client().await;
+    let list = ListSessions { settled: true, ..ListSessions::default() };
+    client.send(1, &Request::ListSessions(list)).await;
+    // Others are answered meanwhile, and one who does not want to wait does not.
+    let empty = harness.client().await.ask(Request::ListSessions(ListSessions::default())).await;
+    assert_eq!(empty, Ok(Reply::Sessions(Vec::new())));
+    let _wrapper = harness.wrapper("s").await;
+    let Some(ServerMessage::Response { outcome: Ok(Reply::Sessions(sessions)), .. }) = client.receive().await
+    else {
+        panic!("no list")
+    };
+    let listed: Vec<&str> = sessions.iter().map(|session| session.session.as_str()).collect();
+    assert_eq!(listed, ["s"]);
 }

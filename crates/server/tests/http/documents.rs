@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use turnkeep_server::http::query::{
-    ContextQuery, ContextsQuery, EventsQuery, FsPathQuery, FsRootQuery, LinesQuery, ReadingQuery,
+    BlobsQuery, ContextQuery, ContextsQuery, EventsQuery, FsPathQuery, FsRootQuery, LinesQuery, ReadingQuery,
     StatusQuery, StreamQuery, SubscribeQuery, TurnQuery, TurnsQuery, VerifyQuery, ViewsQuery,
 };
 use turnkeep_server::openapi_json;
@@ -115,6 +115,7 @@ fn the_query_parameters_of_the_document_are_those_of_the_parser() {
     check("/v1/contexts/{context_id}", ContextQuery::NAMES);
     check("/v1/turns/{turn_id}/fs", FsRootQuery::NAMES);
     check("/v1/turns/{turn_id}/fs/{path}", FsPathQuery::NAMES);
+    check("/v1/blobs", BlobsQuery::NAMES);
     check("/v1/events", EventsQuery::NAMES);
     check("/v1/contexts/{context_id}/events", EventsQuery::NAMES);
     check("/", StatusQuery::NAMES);

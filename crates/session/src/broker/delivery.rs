@@ -1,13 +1,13 @@
 //! From the relay buffer to a sink: which fields it needs, and in which order what is refused.
 //!
-//! Unknown sink, missing field, unknown session, empty buffer, gone session: in this order, so that a
+//! Unknown sink, missing field, unknown session, empty buffer, gone session, dialog: in this order, so that a
 //! request that can never work is refused the same way whatever was captured.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use turnkeep_types::broker::{Deliver, Inject, Paste, Reason, Refusal, ends_paste};
+use turnkeep_types::broker::{Deliver, Inject, Paste, Reason, Refusal, TurnForm, ends_paste};
 
 use super::effect::{Delivery, Effect};
 use super::ring::{HeldTurn, KeptTurn};
@@ -40,21 +40,21 @@ impl Broker {
     pub(super) fn deliver(&self, deliver: Deliver) -> Decided {
         let unknown = || Refusal::new(Reason::UnknownSink, format!("there is no sink `{}`", deliver.sink));
         let sink = Sink::from_name(&deliver.sink).ok_or_else(unknown)?;
-        let Deliver { session, path, run, node, raw, bracketed, .. } = deliver;
+        let Deliver { session, path, run, node, form, bracketed, unless_blocked, .. } = deliver;
         let effect = match sink {
             Sink::Inject => {
                 let session = need("session", session)?;
-                return self.inject(&Paste { session, raw, bracketed });
+                return self.inject(&Paste { session, form, bracketed, unless_blocked });
             }
-            Sink::Clipboard => Effect::Clipboard(self.delivery(raw)?),
+            Sink::Clipboard => Effect::Clipboard(self.delivery(form)?),
             Sink::File => {
                 let path = file_path(need("path", path)?)?;
-                Effect::File { path, delivery: self.delivery(raw)? }
+                Effect::File { path, delivery: self.delivery(form)? }
             }
-            Sink::Store => Effect::Store(self.delivery(raw)?),
+            Sink::Store => Effect::Store(self.delivery(form)?),
             Sink::Node => {
                 let (run, node) = (need("run", run)?, need("node", node)?);
-                Effect::Node { run, node, delivery: self.delivery(raw)? }
+                Effect::Node { run, node, delivery: self.delivery(form)? }
             }
         };
         Ok(Step::Effect(Box::new(effect)))
@@ -65,7 +65,11 @@ impl Broker {
         let owner = self.table.owner(&paste.session).ok_or(Reason::SessionNotFound)?;
         let turn = self.relayed()?;
         let to = owner.ok_or(Reason::SessionDisconnected)?;
-        let content = bytes_of(turn, paste.raw)?;
+        if paste.unless_blocked && self.table.may_show_dialog(&paste.session) {
+            let detail = "the program shows a dialog, or has shown no prompt yet: a paste would answer it";
+            return Err(Refusal::new(Reason::Blocked, detail));
+        }
+        let content = bytes_of(turn, paste.form)?;
         if (paste.bracketed || self.table.frames_pastes(&paste.session)) && ends_paste(&content) {
             let detail = "the content holds the end of a bracketed paste: what follows it would be typed";
             return Err(Refusal::new(Reason::UnsafeContent, detail));
@@ -78,10 +82,10 @@ impl Broker {
         self.relay.as_ref().ok_or_else(|| Reason::BufferEmpty.into())
     }
 
-    fn delivery(&self, raw: bool) -> Result<Delivery, Refusal> {
+    fn delivery(&self, form: TurnForm) -> Result<Delivery, Refusal> {
         let turn = self.relayed()?;
         let held = HeldTurn { kept: Arc::clone(turn), raw: false };
-        Ok(Delivery { bytes: bytes_of(turn, raw)?, turn: held })
+        Ok(Delivery { bytes: bytes_of(turn, form)?, turn: held })
     }
 }
 
@@ -89,8 +93,8 @@ fn need(field: &str, value: Option<String>) -> Result<String, Refusal> {
     value.ok_or_else(|| Refusal::new(Reason::MissingField, format!("`{field}` is missing")))
 }
 
-fn bytes_of(turn: &KeptTurn, raw: bool) -> Result<Bytes, Refusal> {
-    turn.bytes(raw).ok_or_else(|| Reason::NoRaw.into())
+fn bytes_of(turn: &KeptTurn, form: TurnForm) -> Result<Bytes, Refusal> {
+    turn.bytes(form).ok_or_else(|| Reason::NoRaw.into())
 }
 
 fn file_path(path: String) -> Result<PathBuf, Refusal> {

@@ -11,6 +11,7 @@ mod delivery;
 mod effect;
 mod message;
 mod numbers;
+mod preview;
 mod ring;
 mod session;
 mod settings;
@@ -24,7 +25,8 @@ use std::sync::Arc;
 
 use turnkeep_types::Timestamp;
 use turnkeep_types::broker::{
-    BadRequest, GetTurn, Hello, Reason, Refusal, Register, Reply, Request, Role, SessionId, VERSION,
+    BadRequest, GetTurn, Hello, ListTurns, Reason, Refusal, Register, Reply, Request, Role, SessionId,
+    TurnForm, TurnInfo, VERSION,
 };
 
 pub use effect::{Answer, ConnId, Delivery, Effect, Notice, Outcome};
@@ -140,12 +142,12 @@ impl Broker {
             Request::Screen(shown) => self.table.show(conn, shown).map(Step::Told),
             Request::Watch { session } => self.watch(conn, &session),
             Request::Deregister { session } => self.deregister(now, conn, &session),
-            Request::ListSessions { gone } => Ok(Reply::Sessions(self.table.list(gone)).into()),
+            Request::ListSessions(list) => Ok(Reply::Sessions(self.table.list(list)).into()),
             Request::Capture { session } => self.capture_latest(&session),
             Request::CaptureById { turn_id } => self.capture_by_id(&turn_id),
             Request::Paste(paste) => self.inject(&paste),
             Request::GetTurn(get) => self.get_turn(&get),
-            Request::ListTurns { session, limit, all } => self.list_turns(&session, limit, all),
+            Request::ListTurns(list) => self.list_turns(&list),
             Request::Deliver(deliver) => self.deliver(deliver),
         }
     }
@@ -195,15 +197,20 @@ impl Broker {
 
     fn get_turn(&self, get: &GetTurn) -> Decided {
         let turn = self.table.turn(&get.turn_id)?;
-        turn.bytes(get.raw).ok_or(Reason::NoRaw)?;
+        let form = if get.raw { TurnForm::Raw } else { TurnForm::Content };
+        turn.bytes(form).ok_or(Reason::NoRaw)?;
         Ok(Step::Found(HeldTurn { kept: turn, raw: get.raw }))
     }
 
     /// The newest turns of a session; with `all`, also what was said unprompted.
-    fn list_turns(&self, session: &str, limit: Option<u32>, all: bool) -> Decided {
-        let limit = limit.map_or(usize::MAX, |limit| limit as usize);
-        let kept = self.table.ring(session)?.newest_first();
-        let turns = kept.filter(|turn| all || !turn.info.unprompted).take(limit);
-        Ok(Reply::Turns(turns.map(|turn| turn.info.clone()).collect()).into())
+    fn list_turns(&self, list: &ListTurns) -> Decided {
+        let limit = list.limit.map_or(usize::MAX, |limit| limit as usize);
+        let kept = self.table.ring(&list.session)?.newest_first();
+        let turns = kept.filter(|turn| list.all || !turn.info.unprompted).take(limit);
+        let infos = turns.map(|turn| {
+            let preview = list.preview.then(|| turn.preview().to_owned());
+            TurnInfo { preview, ..turn.info.clone() }
+        });
+        Ok(Reply::Turns(infos.collect()).into())
     }
 }

@@ -8,7 +8,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use turnkeep_types::broker::{CompletedTurn, FoundTurn, SessionId, TurnInfo};
+use turnkeep_types::broker::{CompletedTurn, FoundTurn, SessionId, TurnForm, TurnInfo};
+
+use super::preview;
+use crate::detector::render_stream;
 
 /// What a kept turn takes besides its bytes, roughly.
 const OVERHEAD_BYTES: usize = 512;
@@ -21,13 +24,27 @@ pub(super) struct Label {
     pub(super) preset: Option<String>,
 }
 
-/// The readable text of a turn.
+/// The readable text of a turn. Text is kept as bytes that are UTF-8, so that giving it to a sink copies
+/// nothing.
 #[derive(Debug, PartialEq, Eq)]
 enum KeptText {
-    Unknown,
+    /// The wrapper sent none. A sink that wants text gets what the content leaves behind on a terminal.
+    Unknown {
+        rendered: Bytes,
+    },
     /// The content is the text, as in a profile that reads the screen; it is kept once.
     Content,
-    Own(Box<str>),
+    Own(Bytes),
+}
+
+impl KeptText {
+    /// Makes readable text of the content of a wrapper that sent none.
+    fn rendered(content: &Bytes, bytes_max: usize) -> Self {
+        let text = render_stream(&with_carriage_returns(content));
+        // Most content without a text is text already; then it is kept once.
+        let rendered = if text.as_bytes() == content { content.clone() } else { text.into() };
+        Self::Unknown { rendered: cut(rendered, bytes_max).0 }
+    }
 }
 
 /// The parts of a completed turn, each cut to what is kept.
@@ -38,6 +55,7 @@ pub(super) struct Body {
     raw: Option<Bytes>,
     raw_truncated: bool,
     text: KeptText,
+    preview: Box<str>,
     text_source: Option<String>,
     interrupted: bool,
     truncated: bool,
@@ -51,7 +69,7 @@ impl Body {
         let is_text = turn.text.as_deref().is_some_and(|text| text.as_bytes() == turn.content);
         let (content, content_cut) = cut(std::mem::take(&mut turn.content), bytes_max);
         let (text, text_cut) = match turn.text.take() {
-            None => (KeptText::Unknown, false),
+            None => (KeptText::rendered(&content, bytes_max), false),
             // A cut may fall inside a character; then the text needs its own.
             Some(_) if is_text && std::str::from_utf8(&content).is_ok() => (KeptText::Content, false),
             Some(text) => cut_text(text, bytes_max),
@@ -60,11 +78,17 @@ impl Body {
             Some((raw, cut)) => (Some(raw), cut),
             None => (None, false),
         };
+        let preview = preview::first_words(match &text {
+            KeptText::Unknown { rendered } => rendered,
+            KeptText::Content => &content,
+            KeptText::Own(text) => text,
+        });
         Self {
             content,
             raw,
             raw_truncated: turn.raw_truncated || raw_cut,
             text,
+            preview,
             text_source: turn.text_source.take(),
             interrupted: turn.interrupted,
             truncated: turn.truncated || content_cut || text_cut,
@@ -101,28 +125,42 @@ impl KeptTurn {
         Self { seq, info, body, label }
     }
 
-    /// Its content, or its raw bytes where they were kept.
-    pub(super) fn bytes(&self, raw: bool) -> Option<Bytes> {
-        if raw { self.body.raw.clone() } else { Some(self.body.content.clone()) }
+    /// Its bytes in this form; none where raw bytes are asked for that were not kept. Copies nothing.
+    pub(super) fn bytes(&self, form: TurnForm) -> Option<Bytes> {
+        let Body { content, raw, text, .. } = &self.body;
+        match (form, text) {
+            (TurnForm::Raw, _) => raw.clone(),
+            (TurnForm::Content, _) | (TurnForm::Text, KeptText::Content) => Some(content.clone()),
+            (TurnForm::Text, KeptText::Own(text) | KeptText::Unknown { rendered: text }) => {
+                Some(text.clone())
+            }
+        }
+    }
+
+    /// Its first words.
+    pub(super) fn preview(&self) -> &str {
+        &self.body.preview
     }
 
     /// Bytes that it takes.
     fn cost(&self) -> usize {
         let text = match &self.body.text {
-            KeptText::Own(text) => text.len(),
-            KeptText::Unknown | KeptText::Content => 0,
+            // Counted in full although it may share its memory with the content.
+            KeptText::Own(text) | KeptText::Unknown { rendered: text } => text.len(),
+            KeptText::Content => 0,
         };
         let source = self.body.text_source.as_ref().map_or(0, String::len);
         let raw = self.body.raw.as_ref().map_or(0, Bytes::len);
-        OVERHEAD_BYTES + self.body.content.len() + raw + text + source
+        OVERHEAD_BYTES + self.body.content.len() + raw + text + source + self.body.preview.len()
     }
 
     fn text(&self) -> Option<String> {
-        match &self.body.text {
-            KeptText::Unknown => None,
-            KeptText::Content => std::str::from_utf8(&self.body.content).ok().map(str::to_owned),
-            KeptText::Own(text) => Some(text.as_ref().to_owned()),
-        }
+        let text = match &self.body.text {
+            KeptText::Unknown { .. } => return None,
+            KeptText::Content => &self.body.content,
+            KeptText::Own(text) => text,
+        };
+        std::str::from_utf8(text).ok().map(str::to_owned)
     }
 }
 
@@ -153,6 +191,18 @@ impl HeldTurn {
     }
 }
 
+/// Lines as a terminal shows them: without a carriage return each would begin where the one before ended.
+fn with_carriage_returns(content: &[u8]) -> Vec<u8> {
+    let mut lines = Vec::with_capacity(content.len());
+    for byte in content {
+        if *byte == b'\n' && lines.last() != Some(&b'\r') {
+            lines.push(b'\r');
+        }
+        lines.push(*byte);
+    }
+    lines
+}
+
 /// The head of some bytes, and whether something was cut. What is cut off is not kept in memory.
 fn cut(bytes: Bytes, max: usize) -> (Bytes, bool) {
     match bytes.get(..max) {
@@ -165,6 +215,7 @@ fn cut_text(mut text: String, max: usize) -> (KeptText, bool) {
     let end = text.floor_char_boundary(max);
     let is_cut = end < text.len();
     text.truncate(end);
+    text.shrink_to_fit();
     (KeptText::Own(text.into()), is_cut)
 }
 

@@ -27,6 +27,8 @@ pub(super) struct Session {
     pub(super) shared: bool,
     /// Whether the wrapper frames every paste.
     pub(super) bracketed: bool,
+    /// Whether the program paints dialogs, so that it may show one before its first prompt.
+    dialogs: bool,
     /// Who watches.
     pub(super) watchers: BTreeSet<ConnId>,
     state: Option<AgentState>,
@@ -46,6 +48,7 @@ impl Session {
             since: now,
             shared: false,
             bracketed: false,
+            dialogs: false,
             watchers: BTreeSet::new(),
             state: None,
             signal: None,
@@ -62,6 +65,7 @@ impl Session {
         self.since = now;
         self.shared = register.shared;
         self.bracketed = register.bracketed;
+        self.dialogs = register.dialogs;
         self.state = None;
         self.signal = None;
         self.pid = register.pid;
@@ -95,6 +99,21 @@ impl Session {
             last_turn_at: latest.map(|turn| turn.info.timestamp),
             connected: self.owner.is_some(),
             shared: self.shared,
+            preview: None,
+        }
+    }
+
+    /// The first words of the latest turn.
+    pub(super) fn latest_preview(&self) -> Option<String> {
+        self.ring.latest().map(|turn| turn.preview().to_owned())
+    }
+
+    /// Whether the program may be showing a dialog. A program that paints dialogs often begins with one,
+    /// such as the question whether a folder is trusted, and has no state before its first prompt.
+    pub(super) fn may_show_dialog(&self) -> bool {
+        match self.state {
+            Some(state) => state == AgentState::Blocked,
+            None => self.dialogs,
         }
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use turnkeep_types::Timestamp;
 use turnkeep_types::broker::{
-    BadSessionId, Reason, Refusal, Register, Reply, SessionId, SessionInfo, StateChange, TurnInfo,
-    check_session_name,
+    BadSessionId, ListSessions, Reason, Refusal, Register, Reply, SessionId, SessionInfo, StateChange,
+    TurnInfo, check_session_name,
 };
 
 use super::effect::ConnId;
@@ -59,9 +59,18 @@ impl Table {
         found.ok_or_else(|| Reason::TurnNotFound.into())
     }
 
-    pub(super) fn list(&self, gone: bool) -> Vec<SessionInfo> {
-        let listed = self.sessions.values().filter(|session| gone || session.owner.is_some());
-        listed.map(Session::info).collect()
+    pub(super) fn list(&self, list: ListSessions) -> Vec<SessionInfo> {
+        let listed = self.sessions.values().filter(|session| list.gone || session.owner.is_some());
+        let info = |session: &Session| {
+            let preview = if list.preview { session.latest_preview() } else { None };
+            SessionInfo { preview, ..session.info() }
+        };
+        listed.map(info).collect()
+    }
+
+    /// Whether a session's program may be showing a dialog.
+    pub(super) fn may_show_dialog(&self, session: &str) -> bool {
+        self.sessions.get(session).is_some_and(Session::may_show_dialog)
     }
 
     /// Registers a session, or one that has gone again.

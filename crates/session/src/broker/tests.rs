@@ -9,8 +9,8 @@ mod watch;
 use bytes::Bytes;
 use turnkeep_types::Timestamp;
 use turnkeep_types::broker::{
-    BadRequest, CompletedTurn, FoundTurn, GetTurn, Hello, Reason, Refusal, Register, Reply, Request, Role,
-    SessionInfo, TurnInfo,
+    BadRequest, CompletedTurn, FoundTurn, GetTurn, Hello, ListSessions, ListTurns, Reason, Refusal, Register,
+    Reply, Request, Role, SessionInfo, TurnInfo,
 };
 
 use super::{Answer, Broker, ConnId, Effect, Message, Notice, Outcome, Settings};
@@ -95,7 +95,8 @@ impl Bench {
     }
 
     fn turns(&mut self, limit: Option<u32>) -> Vec<TurnInfo> {
-        match self.ask(CLIENT, Request::ListTurns { session: "s".to_owned(), limit, all: false }) {
+        let list = ListTurns { session: "s".to_owned(), limit, ..ListTurns::default() };
+        match self.ask(CLIENT, Request::ListTurns(list)) {
             Ok(Reply::Turns(turns)) => turns,
             other => panic!("{other:?}"),
         }
@@ -106,7 +107,7 @@ impl Bench {
     }
 
     fn sessions(&mut self, gone: bool) -> Vec<SessionInfo> {
-        match self.ask(CLIENT, Request::ListSessions { gone }) {
+        match self.ask(CLIENT, Request::ListSessions(ListSessions { gone, ..ListSessions::default() })) {
             Ok(Reply::Sessions(sessions)) => sessions,
             other => panic!("{other:?}"),
         }

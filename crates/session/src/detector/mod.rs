@@ -21,6 +21,8 @@ mod signals;
 mod typed;
 mod view;
 
+pub(crate) use render::render as render_stream;
+
 pub use crate::pattern::{Pattern, PatternError};
 pub use crate::screen::Size;
 pub use event::{Event, Happening, Signal, State, TtyMode, Turn};

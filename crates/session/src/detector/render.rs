@@ -17,7 +17,7 @@ const MOVES_FREE: usize = 1024 * 1024;
 const TAB_STOP: usize = 8;
 
 /// The text that the bytes leave behind.
-pub(super) fn render(bytes: &[u8]) -> String {
+pub(crate) fn render(bytes: &[u8]) -> String {
     Paper::write(bytes).text()
 }
 

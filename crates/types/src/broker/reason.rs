@@ -71,6 +71,8 @@ reasons! {
     NoRaw = "no_raw",
     /// The content holds the end of a bracketed paste and was to be framed as one.
     UnsafeContent = "unsafe_content",
+    /// The program shows a dialog, and the paste was not to answer one.
+    Blocked = "blocked",
     /// Too much is waiting; try again.
     Busy = "busy",
     /// There is no clipboard here.

@@ -109,6 +109,8 @@ pub struct SessionInfo {
     pub connected: bool,
     /// Whether its terminal may be watched.
     pub shared: bool,
+    /// The first words of its latest turn, when they were asked for.
+    pub preview: Option<String>,
 }
 
 /// A turn's metadata. Never changes.
@@ -129,6 +131,8 @@ pub struct TurnInfo {
     pub incomplete: bool,
     /// Whether the program said it although nothing was submitted.
     pub unprompted: bool,
+    /// Its first words, when they were asked for.
+    pub preview: Option<String>,
 }
 
 /// A turn with its content.

@@ -42,10 +42,7 @@ pub enum Request {
         session: String,
     },
     /// Which sessions there are.
-    ListSessions {
-        /// Also those whose wrapper has gone and whose turns are still kept.
-        gone: bool,
-    },
+    ListSessions(ListSessions),
     /// Client: wants to see a shared session's terminal, until the connection ends.
     Watch {
         /// The session.
@@ -66,14 +63,7 @@ pub enum Request {
     /// Reads a turn.
     GetTurn(GetTurn),
     /// The turns of a session, newest first.
-    ListTurns {
-        /// The session.
-        session: String,
-        /// At most so many; all when none.
-        limit: Option<u32>,
-        /// Also what the program said although nothing was submitted.
-        all: bool,
-    },
+    ListTurns(ListTurns),
     /// Hands the relay buffer to a sink.
     Deliver(Deliver),
 }
@@ -89,6 +79,7 @@ pub struct BadRequest {
 
 /// A session, as its wrapper announces it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, each a field of the message")]
 pub struct Register {
     /// The session's id.
     pub session: String,
@@ -106,6 +97,8 @@ pub struct Register {
     pub shared: bool,
     /// Whether every paste is framed, so that content that could leave its frame is refused.
     pub bracketed: bool,
+    /// Whether the program paints dialogs, so that it may show one before its first prompt.
+    pub dialogs: bool,
 }
 
 /// A completed turn, as its wrapper found it.
@@ -227,15 +220,53 @@ impl Paint {
     }
 }
 
+/// Which sessions are listed, and with what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ListSessions {
+    /// Also those whose wrapper has gone and whose turns are still kept.
+    pub gone: bool,
+    /// With the first words of each session's latest turn.
+    pub preview: bool,
+    /// Right after the broker's start, wait until every wrapper had the time to connect again.
+    pub settled: bool,
+}
+
+/// Which turns of a session are listed, and with what.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ListTurns {
+    /// The session.
+    pub session: String,
+    /// At most so many; all when none.
+    pub limit: Option<u32>,
+    /// With the first words of each turn.
+    pub preview: bool,
+    /// Also what the program said although nothing was submitted.
+    pub all: bool,
+}
+
+/// Which bytes of a captured turn are delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TurnForm {
+    /// The content, byte for byte.
+    #[default]
+    Content,
+    /// The readable text, without the terminal's control sequences.
+    Text,
+    /// The raw terminal bytes, where they were kept.
+    Raw,
+}
+
 /// Injects the relay buffer into a session's terminal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Paste {
     /// The session.
     pub session: String,
-    /// The raw terminal bytes instead of the content.
-    pub raw: bool,
+    /// Which bytes of the turn.
+    pub form: TurnForm,
     /// Framed as a bracketed paste where the program asked for that.
     pub bracketed: bool,
+    /// Refuse while the program shows a dialog, which the bytes would answer.
+    pub unless_blocked: bool,
 }
 
 /// Reads a turn.
@@ -260,8 +291,10 @@ pub struct Deliver {
     pub run: Option<String>,
     /// `node`: the node.
     pub node: Option<String>,
-    /// The raw terminal bytes instead of the content.
-    pub raw: bool,
+    /// Which bytes of the turn.
+    pub form: TurnForm,
     /// `inject`: framed as a bracketed paste where the program asked for that.
     pub bracketed: bool,
+    /// `inject`: refuse while the program shows a dialog, which the bytes would answer.
+    pub unless_blocked: bool,
 }

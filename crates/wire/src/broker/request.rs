@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use turnkeep_types::broker::{
-    AgentState, BadRequest, CompletedTurn, Deliver, GetTurn, Hello, Paint, Paste, Reason, Refusal, Register,
-    Request, Role, Shown, StateChange,
+    AgentState, BadRequest, CompletedTurn, Deliver, GetTurn, Hello, ListSessions, ListTurns, Paint, Paste,
+    Reason, Refusal, Register, Request, Role, Shown, StateChange, TurnForm,
 };
 
 use super::fields::{BadField, Fields, Malformed, need};
@@ -37,13 +37,13 @@ fn by_type(kind: &str, fields: &Fields<'_>) -> Result<Request, Refusal> {
         "state" => state(fields).map(Request::State),
         "screen" => shown(fields).map(Request::Screen),
         "deregister" => session(fields).map(|session| Request::Deregister { session }),
-        "list_sessions" => fields.flag("gone").map(|gone| Request::ListSessions { gone }),
+        "list_sessions" => list_sessions(fields).map(Request::ListSessions),
         "watch" => session(fields).map(|session| Request::Watch { session }),
         "capture" => session(fields).map(|session| Request::Capture { session }),
         "capture_by_id" => turn_id(fields).map(|turn_id| Request::CaptureById { turn_id }),
         "paste" => paste(fields).map(Request::Paste),
         "get_turn" => get_turn(fields).map(Request::GetTurn),
-        "list_turns" => list_turns(fields),
+        "list_turns" => list_turns(fields).map(Request::ListTurns),
         "deliver" => deliver(fields).map(Request::Deliver),
         kind => return Err(Refusal::new(Reason::UnknownType, format!("there is no message `{kind}`"))),
     };
@@ -78,6 +78,7 @@ fn register(fields: &Fields<'_>) -> Result<Register, BadField> {
         child_pid: fields.small("child_pid")?,
         shared: fields.flag("shared")?,
         bracketed: fields.flag("bracketed")?,
+        dialogs: fields.flag("dialogs")?,
     })
 }
 
@@ -133,16 +134,47 @@ pub(super) fn put_shown(shown: &Shown, map: &mut MapWriter<'_>) {
 }
 
 fn paste(fields: &Fields<'_>) -> Result<Paste, BadField> {
-    Ok(Paste { session: session(fields)?, raw: fields.flag("raw")?, bracketed: fields.flag("bracketed")? })
+    Ok(Paste {
+        session: session(fields)?,
+        form: form(fields)?,
+        bracketed: fields.flag("bracketed")?,
+        unless_blocked: fields.flag("unless_blocked")?,
+    })
+}
+
+/// Which bytes of a turn are delivered. One who asks for raw bytes and for text gets the raw bytes, as from
+/// a broker that does not know `text`.
+fn form(fields: &Fields<'_>) -> Result<TurnForm, BadField> {
+    Ok(match (fields.flag("raw")?, fields.flag("text")?) {
+        (true, _) => TurnForm::Raw,
+        (false, true) => TurnForm::Text,
+        (false, false) => TurnForm::Content,
+    })
+}
+
+fn put_form(form: TurnForm, map: &mut MapWriter<'_>) {
+    map.flag_if("raw", form == TurnForm::Raw).flag_if("text", form == TurnForm::Text);
+}
+
+fn list_sessions(fields: &Fields<'_>) -> Result<ListSessions, BadField> {
+    Ok(ListSessions {
+        gone: fields.flag("gone")?,
+        preview: fields.flag("preview")?,
+        settled: fields.flag("settled")?,
+    })
 }
 
 fn get_turn(fields: &Fields<'_>) -> Result<GetTurn, BadField> {
     Ok(GetTurn { turn_id: turn_id(fields)?, raw: fields.flag("raw")? })
 }
 
-fn list_turns(fields: &Fields<'_>) -> Result<Request, BadField> {
-    let (limit, all) = (fields.small("limit")?, fields.flag("all")?);
-    Ok(Request::ListTurns { session: session(fields)?, limit, all })
+fn list_turns(fields: &Fields<'_>) -> Result<ListTurns, BadField> {
+    Ok(ListTurns {
+        session: session(fields)?,
+        limit: fields.small("limit")?,
+        preview: fields.flag("preview")?,
+        all: fields.flag("all")?,
+    })
 }
 
 /// A sink that does not exist is refused before a field that it would need, hence no `need` but for its name.
@@ -153,8 +185,9 @@ fn deliver(fields: &Fields<'_>) -> Result<Deliver, BadField> {
         path: fields.text("path")?,
         run: fields.text("run")?,
         node: fields.text("node")?,
-        raw: fields.flag("raw")?,
+        form: form(fields)?,
         bracketed: fields.flag("bracketed")?,
+        unless_blocked: fields.flag("unless_blocked")?,
     })
 }
 
@@ -172,21 +205,24 @@ pub fn encode_request(id: u32, request: &Request) -> Result<Bytes, FrameTooLong>
         Request::Deregister { session } | Request::Watch { session } | Request::Capture { session } => {
             map.text("session", session);
         }
-        Request::ListSessions { gone } => {
-            map.flag_if("gone", *gone);
+        Request::ListSessions(list) => {
+            map.flag_if("gone", list.gone).flag_if("preview", list.preview);
+            map.flag_if("settled", list.settled);
         }
         Request::CaptureById { turn_id } => {
             map.text("turn_id", turn_id);
         }
         Request::Paste(paste) => {
-            map.text("session", &paste.session).flag_if("raw", paste.raw);
-            map.flag_if("bracketed", paste.bracketed);
+            map.text("session", &paste.session);
+            put_form(paste.form, &mut map);
+            map.flag_if("bracketed", paste.bracketed).flag_if("unless_blocked", paste.unless_blocked);
         }
         Request::GetTurn(get) => {
             map.text("turn_id", &get.turn_id).flag_if("raw", get.raw);
         }
-        Request::ListTurns { session, limit, all } => {
-            map.text("session", session).number_if("limit", limit.map(u64::from)).flag_if("all", *all);
+        Request::ListTurns(list) => {
+            map.text("session", &list.session).number_if("limit", list.limit.map(u64::from));
+            map.flag_if("preview", list.preview).flag_if("all", list.all);
         }
         Request::Deliver(deliver) => put_deliver(deliver, &mut map),
     }
@@ -201,13 +237,13 @@ fn type_of(request: &Request) -> &'static str {
         Request::State(_) => "state",
         Request::Screen(_) => "screen",
         Request::Deregister { .. } => "deregister",
-        Request::ListSessions { .. } => "list_sessions",
+        Request::ListSessions(_) => "list_sessions",
         Request::Watch { .. } => "watch",
         Request::Capture { .. } => "capture",
         Request::CaptureById { .. } => "capture_by_id",
         Request::Paste(_) => "paste",
         Request::GetTurn(_) => "get_turn",
-        Request::ListTurns { .. } => "list_turns",
+        Request::ListTurns(_) => "list_turns",
         Request::Deliver(_) => "deliver",
     }
 }
@@ -228,7 +264,8 @@ fn put_register(register: &Register, map: &mut MapWriter<'_>) {
         .text_if("preset", register.preset.as_deref())
         .number_if("child_pid", register.child_pid.map(u64::from))
         .flag_if("shared", register.shared)
-        .flag_if("bracketed", register.bracketed);
+        .flag_if("bracketed", register.bracketed)
+        .flag_if("dialogs", register.dialogs);
 }
 
 fn put_turn(turn: &CompletedTurn, map: &mut MapWriter<'_>) {
@@ -258,7 +295,7 @@ fn put_deliver(deliver: &Deliver, map: &mut MapWriter<'_>) {
         .text_if("session", deliver.session.as_deref())
         .text_if("path", deliver.path.as_deref())
         .text_if("run", deliver.run.as_deref())
-        .text_if("node", deliver.node.as_deref())
-        .flag_if("raw", deliver.raw)
-        .flag_if("bracketed", deliver.bracketed);
+        .text_if("node", deliver.node.as_deref());
+    put_form(deliver.form, map);
+    map.flag_if("bracketed", deliver.bracketed).flag_if("unless_blocked", deliver.unless_blocked);
 }

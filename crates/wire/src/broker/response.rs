@@ -87,7 +87,8 @@ fn put_session(session: &SessionInfo, map: &mut MapWriter<'_>) {
         .number("turns", session.turns.into())
         .number_if("last_turn_at", session.last_turn_at.map(|time| time.0))
         .flag("connected", session.connected)
-        .flag_if("shared", session.shared);
+        .flag_if("shared", session.shared)
+        .text_if("preview", session.preview.as_deref());
 }
 
 fn put_info(info: &TurnInfo, map: &mut MapWriter<'_>) {
@@ -97,7 +98,8 @@ fn put_info(info: &TurnInfo, map: &mut MapWriter<'_>) {
         .flag("interrupted", info.interrupted)
         .flag("truncated", info.truncated)
         .flag("incomplete", info.incomplete)
-        .flag_if("unprompted", info.unprompted);
+        .flag_if("unprompted", info.unprompted)
+        .text_if("preview", info.preview.as_deref());
 }
 
 fn put_turn(turn: &FoundTurn, map: &mut MapWriter<'_>) {
@@ -205,6 +207,7 @@ fn session(fields: &Fields<'_>) -> Result<SessionInfo, BadField> {
         last_turn_at: fields.time("last_turn_at")?,
         connected: fields.flag("connected")?,
         shared: fields.flag("shared")?,
+        preview: fields.text("preview")?,
     })
 }
 
@@ -218,6 +221,7 @@ fn info(fields: &Fields<'_>) -> Result<TurnInfo, BadField> {
         truncated: fields.flag("truncated")?,
         incomplete: fields.flag("incomplete")?,
         unprompted: fields.flag("unprompted")?,
+        preview: fields.text("preview")?,
     })
 }
 

@@ -2,8 +2,9 @@
 
 use bytes::Bytes;
 use turnkeep_types::broker::{
-    AgentState, CompletedTurn, Deliver, FoundTurn, GetTurn, Hello, Inject, Paint, Paste, Reason, Refusal,
-    Register, Reply, Request, Role, ServerMessage, SessionInfo, Shown, StateChange, Stored, TurnInfo,
+    AgentState, CompletedTurn, Deliver, FoundTurn, GetTurn, Hello, Inject, ListSessions, ListTurns, Paint,
+    Paste, Reason, Refusal, Register, Reply, Request, Role, ServerMessage, SessionInfo, Shown, StateChange,
+    Stored, TurnForm, TurnInfo,
 };
 use turnkeep_types::{ContextId, Timestamp, TurnId};
 
@@ -40,6 +41,7 @@ pub fn sample_requests() -> Vec<(&'static str, Request)> {
         child_pid: Some(70_000),
         shared: true,
         bracketed: true,
+        dialogs: true,
     };
     let turn = CompletedTurn {
         session: session(),
@@ -63,9 +65,12 @@ pub fn sample_requests() -> Vec<(&'static str, Request)> {
         path: some("/tmp/x"),
         run: some("r"),
         node: some("n"),
-        raw: true,
+        form: TurnForm::Raw,
         bracketed: true,
+        unless_blocked: true,
     };
+    let paste =
+        |form| Request::Paste(Paste { session: session(), form, bracketed: true, unless_blocked: true });
     vec![
         ("hello", Request::Hello(Hello { version: 1, role: Role::Wrapper })),
         ("register", Request::Register(register)),
@@ -74,12 +79,17 @@ pub fn sample_requests() -> Vec<(&'static str, Request)> {
         ("screen", Request::Screen(sample_shown(Paint::Bytes))),
         ("watch", Request::Watch { session: session() }),
         ("deregister", Request::Deregister { session: session() }),
-        ("list_sessions", Request::ListSessions { gone: true }),
+        ("list_sessions", Request::ListSessions(ListSessions { gone: true, preview: true, settled: true })),
         ("capture", Request::Capture { session: session() }),
         ("capture_by_id", Request::CaptureById { turn_id: turn_id() }),
-        ("paste", Request::Paste(Paste { session: session(), raw: true, bracketed: true })),
+        ("paste", paste(TurnForm::Content)),
+        ("paste-text", paste(TurnForm::Text)),
+        ("paste-raw", paste(TurnForm::Raw)),
         ("get_turn", Request::GetTurn(GetTurn { turn_id: turn_id(), raw: true })),
-        ("list_turns", Request::ListTurns { session: session(), limit: Some(300), all: true }),
+        (
+            "list_turns",
+            Request::ListTurns(ListTurns { session: session(), limit: Some(300), preview: true, all: true }),
+        ),
         ("deliver", Request::Deliver(deliver)),
     ]
 }
@@ -105,6 +115,7 @@ pub fn sample_messages() -> Vec<(&'static str, ServerMessage)> {
         truncated: true,
         incomplete: true,
         unprompted: true,
+        preview: Some("first words".to_owned()),
     };
     let session = SessionInfo {
         session: "s".to_owned(),
@@ -120,6 +131,7 @@ pub fn sample_messages() -> Vec<(&'static str, ServerMessage)> {
         last_turn_at: Some(Timestamp(2)),
         connected: true,
         shared: true,
+        preview: Some("first words".to_owned()),
     };
     let turn = FoundTurn {
         info: info.clone(),

@@ -1,4 +1,4 @@
-//! Blobs: the ack of a put. Their bytes travel as they are.
+//! Blobs: the ack of a put, and names by their beginning. Their bytes travel as they are.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -14,4 +14,13 @@ pub struct BlobPut {
     pub uncompressed_len: u32,
     /// False if the store held it already.
     pub was_new: bool,
+}
+
+/// The blobs whose names begin with some digits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct BlobNames {
+    /// Their names.
+    pub hashes: Vec<Hash>,
+    /// Whether there may be more of them.
+    pub truncated: bool,
 }

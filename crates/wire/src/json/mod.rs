@@ -18,7 +18,7 @@ mod server;
 mod strict;
 mod turn;
 
-pub use blob::BlobPut;
+pub use blob::{BlobNames, BlobPut};
 pub use context::{Context, ContextPage, CreateContext, ForkContext, PatchContext};
 pub use error::ErrorReply;
 pub use event::{ContextCreated, ContextLost, FsAttached, RegistryPut, TurnAppended, TurnLost, WorldChanged};

@@ -3,24 +3,27 @@
 use turnkeep_types::broker::SessionInfo;
 
 use super::Finding;
-use crate::broker::{connect, name};
+use crate::broker::connect;
+use crate::broker::name::Sessions;
 use crate::render::printable;
 
 /// One finding for the broker, and one for each session that runs.
 pub(super) fn sessions() -> Vec<Finding> {
-    let listed = connect().and_then(|mut broker| Ok(broker.sessions(false)?));
+    let listed = connect().and_then(|mut broker| Sessions::ask(&mut broker));
     match listed {
         Err(error) => vec![Finding::ok("broker", format!("{error}; turns wait in their wrappers"))],
         Ok(sessions) => {
-            let broker = Finding::ok("broker", format!("runs; {} wrapped sessions", sessions.len()));
-            std::iter::once(broker).chain(sessions.iter().map(session)).collect()
+            let running = sessions.all().iter().filter(|session| session.connected);
+            let found: Vec<Finding> = running.map(|running| session(&sessions, running)).collect();
+            let broker = Finding::ok("broker", format!("runs; {} wrapped sessions", found.len()));
+            std::iter::once(broker).chain(found).collect()
         }
     }
 }
 
-fn session(session: &SessionInfo) -> Finding {
+fn session(known: &Sessions, session: &SessionInfo) -> Finding {
     let label = session.name.as_deref().or(session.preset.as_deref()).map(printable).unwrap_or_default();
-    let who = format!("{} {label}", name::short(&session.session));
+    let who = format!("{} {label}", known.short(&session.session));
     match &session.signal {
         Some(signal) => Finding::ok("session", format!("{who}: turns are told by {}", printable(signal))),
         None => Finding::warn(

@@ -5,10 +5,11 @@ use std::fmt;
 use anyhow::Result;
 use turnkeep_client::broker::{AsyncConnection, Error};
 use turnkeep_pty::desktop::{FocusError, Press, SessionProcess, SessionResolver, session_below};
-use turnkeep_types::broker::{Deliver, Paste, Reason, Role, SessionInfo};
+use turnkeep_types::broker::{Deliver, ListTurns, Paste, Reason, Role, SessionInfo, TurnForm};
 
 use crate::broker;
 use crate::output::bytes_text;
+use crate::render::{printable, shorten};
 
 /// What a key does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +32,22 @@ impl fmt::Display for Action {
     }
 }
 
+/// How keys deliver.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Manner {
+    /// The captured bytes instead of the text.
+    pub(super) raw: bool,
+    /// Also into a program that shows a dialog.
+    pub(super) force: bool,
+}
+
+impl Manner {
+    /// The forms to try, one after the other: raw bytes that were not kept are the content.
+    fn forms(self) -> &'static [TurnForm] {
+        if self.raw { &[TurnForm::Raw, TurnForm::Content] } else { &[TurnForm::Text] }
+    }
+}
+
 /// Connects to the broker.
 pub(super) async fn connect() -> Result<AsyncConnection> {
     let opened = AsyncConnection::open(&broker::socket()?, Role::Client, broker::ANSWER_WITHIN).await;
@@ -41,17 +58,18 @@ impl Action {
     /// Does it; the notice. An error means that the broker is of no more use.
     pub(super) async fn perform(
         self,
+        manner: Manner,
         press: Press,
         broker: &mut AsyncConnection,
         focus: &mut dyn SessionResolver,
     ) -> Result<String> {
         let done = match self {
-            Self::Copy => copy(broker).await,
+            Self::Copy => copy(manner, broker).await,
             Self::Capture | Self::Paste => {
                 let sessions = broker.sessions(false).await?;
                 match focused(press, &sessions, focus) {
                     Ok(session) if self == Self::Capture => capture(broker, session).await,
-                    Ok(session) => paste(broker, session).await,
+                    Ok(session) => paste(manner, broker, session).await,
                     Err(error) => return Ok(format!("nothing to {self}: {error}")),
                 }
             }
@@ -65,18 +83,48 @@ impl Action {
 }
 
 async fn capture(broker: &mut AsyncConnection, session: &SessionInfo) -> Result<String, Error> {
-    let (_, size) = broker.capture(&session.session).await?;
-    Ok(format!("captured {} from {}", bytes_text(size), called(session)))
+    let (turn_id, size) = broker.capture(&session.session).await?;
+    let list = ListTurns { session: session.session.clone(), limit: None, preview: true };
+    let turns = broker.list_turns(list).await?;
+    let turn = turns.into_iter().find(|turn| turn.turn_id == turn_id);
+    let words = turn.and_then(|turn| turn.preview).unwrap_or_default();
+    let quote = if words.is_empty() { words } else { format!(": {}", quoted(&words)) };
+    Ok(format!("captured {} from {}{quote}", bytes_text(size), called(session)))
 }
 
-async fn paste(broker: &mut AsyncConnection, session: &SessionInfo) -> Result<String, Error> {
-    broker.paste(Paste { session: session.session.clone(), raw: false, bracketed: false }).await?;
-    Ok(format!("pasted into {}", called(session)))
+/// The first words, short enough for a notice.
+fn quoted(words: &str) -> String {
+    const WORDS_CHARS_MAX: usize = 40;
+    format!("\"{}\"", shorten(&printable(words), WORDS_CHARS_MAX))
 }
 
-async fn copy(broker: &mut AsyncConnection) -> Result<String, Error> {
-    broker.deliver(Deliver { sink: "clipboard".to_owned(), ..Deliver::default() }).await?;
-    Ok("copied to the clipboard".to_owned())
+async fn paste(manner: Manner, broker: &mut AsyncConnection, session: &SessionInfo) -> Result<String, Error> {
+    let mut pasted = Ok(());
+    for form in manner.forms() {
+        let session = session.session.clone();
+        let unless_blocked = !manner.force;
+        pasted = broker.paste(Paste { session, form: *form, bracketed: false, unless_blocked }).await;
+        if !lacks_raw(&pasted) {
+            break;
+        }
+    }
+    pasted.map(|()| format!("pasted into {}", called(session)))
+}
+
+async fn copy(manner: Manner, broker: &mut AsyncConnection) -> Result<String, Error> {
+    let mut copied = Ok(None);
+    for form in manner.forms() {
+        let deliver = Deliver { sink: "clipboard".to_owned(), form: *form, ..Deliver::default() };
+        copied = broker.deliver(deliver).await;
+        if !lacks_raw(&copied) {
+            break;
+        }
+    }
+    copied.map(|_| "copied to the clipboard".to_owned())
+}
+
+fn lacks_raw<T>(done: &Result<T, Error>) -> bool {
+    done.as_ref().is_err_and(|error| error.reason() == Some(Reason::NoRaw))
 }
 
 /// The session that is meant: where the key was pressed, or else what has focus.
@@ -109,6 +157,7 @@ fn plainly(error: &Error) -> String {
         Some(Reason::NoTurn) => "no turn is complete yet".to_owned(),
         Some(Reason::BufferEmpty) => "nothing was captured yet".to_owned(),
         Some(Reason::SessionDisconnected | Reason::SessionNotFound) => "the session has ended".to_owned(),
+        Some(Reason::Blocked) => "the program shows a dialog: answer it first".to_owned(),
         Some(Reason::Busy) => "the session has not taken the last paste yet".to_owned(),
         Some(Reason::NoClipboard) => "the broker found no clipboard".to_owned(),
         _ => error.to_string(),

@@ -9,6 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
 use super::super::end_of_input::END_PAUSE;
+use super::super::errors::Errors;
 use super::super::typed::SEQUENCE_PAUSE;
 use super::Pump;
 
@@ -21,6 +22,8 @@ pub(super) enum Wake {
     User,
     UserOut,
     Child,
+    Errors,
+    ErrorsOut,
 }
 
 impl Pump {
@@ -51,6 +54,14 @@ impl Pump {
         if !self.state.out.is_empty() {
             wakes.push((Wake::UserOut, PollFlags::OUT));
         }
+        if let Some(errors) = &self.errors {
+            if !errors.is_full() {
+                wakes.push((Wake::Errors, PollFlags::IN));
+            }
+            if !errors.is_empty() {
+                wakes.push((Wake::ErrorsOut, PollFlags::OUT));
+            }
+        }
         let mut child = PollFlags::empty();
         child.set(PollFlags::IN, !self.state.out.is_full());
         child.set(PollFlags::OUT, self.is_keys_turn());
@@ -67,6 +78,9 @@ impl Pump {
             Wake::Bell => self.injected.fd(),
             Wake::User => rustix::stdio::stdin(),
             Wake::UserOut => self.user.output(),
+            // Waited for only where standard error is apart.
+            Wake::Errors => self.errors.as_ref().map_or(self.signals.fd(), Errors::master),
+            Wake::ErrorsOut => self.errors.as_ref().map_or(self.signals.fd(), Errors::output),
             // Waited for only while there is a master.
             Wake::Child => self.master.as_ref().map_or(self.signals.fd(), |master| master.as_fd()),
         };

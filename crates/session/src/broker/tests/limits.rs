@@ -147,7 +147,8 @@ proptest! {
             }
             prop_assert!(bench.broker.held_bytes() <= 6_000);
             for session in bench.sessions(true) {
-                let list = Request::ListTurns { session: session.session, limit: None, all: true };
+                let all = ListTurns { session: session.session, all: true, ..ListTurns::default() };
+                let list = Request::ListTurns(all);
                 let Ok(Reply::Turns(turns)) = bench.ask(CLIENT, list) else { panic!("listed, yet unknown") };
                 prop_assert!(turns.len() <= 4);
                 let numbers: Vec<u64> =

@@ -41,6 +41,7 @@ fn metadata_is_assigned_once_and_never_changes() {
         truncated: false,
         incomplete: true,
         unprompted: false,
+        preview: None,
     };
     bench.now = Timestamp(2_000);
     bench.say("later");
@@ -86,7 +87,7 @@ fn turns_are_listed_newest_first_up_to_the_limit_and_without_content() {
     ] {
         assert_eq!(bench.ids(limit), expect, "{limit:?}");
     }
-    let unknown = Request::ListTurns { session: "no".to_owned(), limit: None, all: false };
+    let unknown = Request::ListTurns(ListTurns { session: "no".to_owned(), ..ListTurns::default() });
     assert_eq!(bench.ask(CLIENT, unknown), Err(Reason::SessionNotFound));
 }
 
@@ -195,7 +196,7 @@ fn what_was_said_unprompted_is_kept_and_listed_on_request_but_is_no_turn() {
     let turn_id = bench.say("an answer");
     let said = bench.complete(CompletedTurn { unprompted: true, ..turn("The build has ended.") }).unwrap();
     assert_eq!(bench.ids(None), [turn_id.as_str()]);
-    let all = Request::ListTurns { session: "s".to_owned(), limit: None, all: true };
+    let all = Request::ListTurns(ListTurns { session: "s".to_owned(), all: true, ..ListTurns::default() });
     let Ok(Reply::Turns(listed)) = bench.ask(CLIENT, all) else { panic!("no list") };
     let listed: Vec<(&str, bool)> =
         listed.iter().map(|turn| (turn.turn_id.as_str(), turn.unprompted)).collect();
@@ -212,4 +213,21 @@ fn a_session_that_only_spoke_unprompted_has_no_turn() {
     bench.complete(CompletedTurn { unprompted: true, ..turn("Hello.") }).unwrap();
     assert_eq!(bench.capture("s"), Err(Reason::NoTurn));
     assert!(!bench.sessions(false).first().unwrap().has_turn);
+}
+
+#[test]
+fn a_list_has_the_first_words_of_each_turn_only_when_they_are_asked_for() {
+    let mut bench = Bench::with_session(Settings::default());
+    let said = CompletedTurn { text: Some("\nWell  done.\nMore".to_owned()), ..turn("\x1b[1mWell") };
+    bench.complete(said).unwrap();
+    bench.say("\x1b[31mred\x1b[m");
+    assert!(bench.turns(None).iter().all(|turn| turn.preview.is_none()), "content is not part of a list");
+    let list = ListTurns { session: "s".to_owned(), preview: true, ..ListTurns::default() };
+    let Ok(Reply::Turns(turns)) = bench.ask(CLIENT, Request::ListTurns(list)) else { panic!("no list") };
+    let previews: Vec<_> = turns.into_iter().map(|turn| turn.preview.unwrap()).collect();
+    assert_eq!(previews, ["red", "Well done. More"]);
+    let list = ListSessions { preview: true, ..ListSessions::default() };
+    let Ok(Reply::Sessions(sessions)) = bench.ask(CLIENT, Request::ListSessions(list)) else { panic!() };
+    assert_eq!(sessions[0].preview.as_deref(), Some("red"));
+    assert_eq!(bench.sessions(false)[0].preview, None);
 }

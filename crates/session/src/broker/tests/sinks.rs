@@ -1,6 +1,6 @@
 //! Paste, deliver, and the order in which they refuse.
 
-use turnkeep_types::broker::{Deliver, Inject, Paste};
+use turnkeep_types::broker::{AgentState, Deliver, Inject, Paste, StateChange, TurnForm};
 
 use super::*;
 
@@ -121,7 +121,7 @@ fn each_sink_gets_the_content_and_the_turn() {
 #[test]
 fn raw_bytes_are_delivered_only_when_asked_for_and_kept() {
     let mut bench = with_capture("no raw");
-    let raw = || Request::Paste(Paste { session: "s".to_owned(), raw: true, bracketed: false });
+    let raw = || Request::Paste(Paste { session: "s".to_owned(), form: TurnForm::Raw, ..Paste::default() });
     assert_eq!(bench.effect(raw()), Err(Reason::NoRaw));
     bench.complete(CompletedTurn { raw: Some("RAW".into()), ..turn("plain") }).unwrap();
     bench.capture("s").unwrap();
@@ -131,7 +131,7 @@ fn raw_bytes_are_delivered_only_when_asked_for_and_kept() {
 
 #[test]
 fn a_bracketed_paste_refuses_content_that_would_end_it() {
-    let bracketed = || Request::Paste(Paste { session: "s".to_owned(), raw: false, bracketed: true });
+    let bracketed = || Request::Paste(Paste { session: "s".to_owned(), bracketed: true, ..Paste::default() });
     for bad in ["a\x1b[201~rm", "\u{9b}201~"] {
         let mut bench = with_capture(bad);
         assert_eq!(bench.effect(bracketed()), Err(Reason::UnsafeContent), "{bad:?}");
@@ -152,4 +152,61 @@ fn a_session_that_frames_every_paste_refuses_content_that_would_end_one() {
     bench.ask(CLIENT, Request::Capture { session: "s".to_owned() }).unwrap();
     let paste = Request::Paste(Paste { session: "s".to_owned(), ..Paste::default() });
     assert_eq!(bench.effect(paste), Err(Reason::UnsafeContent));
+}
+
+#[test]
+fn a_sink_that_asks_for_text_gets_no_control_sequences() {
+    let mut bench = Bench::with_session(Settings::default());
+    let text = |form| Request::Paste(Paste { session: "s".to_owned(), form, ..Paste::default() });
+    let with_text = CompletedTurn { text: Some("red".to_owned()), ..turn("\x1b[31mred\x1b[m\r\n") };
+    let without_text = turn("\x1b[?2004l\rprogress 1\rprogress 2\r\n");
+    // Each turn, its text, its content.
+    let turns = [
+        (with_text, "red", "\x1b[31mred\x1b[m\r\n"),
+        (without_text, "progress 2", "\x1b[?2004l\rprogress 1\rprogress 2\r\n"),
+        (turn("plain words"), "plain words", "plain words"),
+        (turn("two\nlines"), "two\nlines", "two\nlines"),
+    ];
+    for (turn, expect_text, expect_content) in turns {
+        bench.complete(turn).unwrap();
+        bench.capture("s").unwrap();
+        assert_eq!(bench.effect(text(TurnForm::Text)), Ok(injected(expect_text)));
+        assert_eq!(bench.effect(text(TurnForm::Content)), Ok(injected(expect_content)));
+        let file = Deliver { path: Some("/tmp/x".to_owned()), form: TurnForm::Text, ..to("file") };
+        match bench.effect(Request::Deliver(file)) {
+            Ok(Effect::File { delivery, .. }) => assert_eq!(delivery.bytes, expect_text),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(bench.get("s:2").unwrap().text, None, "a text that the wrapper did not send is not claimed");
+}
+
+#[test]
+fn a_paste_that_must_not_answer_a_dialog_is_refused_while_one_is_shown() {
+    let mut bench = with_capture("a");
+    let careful = || {
+        let session = "s".to_owned();
+        Request::Paste(Paste { session, unless_blocked: true, ..Paste::default() })
+    };
+    let through_the_sink = || {
+        let session = Some("s".to_owned());
+        Request::Deliver(Deliver { session, unless_blocked: true, ..to("inject") })
+    };
+    assert_eq!(bench.effect(careful()), Ok(injected("a")), "no state is known: it may be any program");
+    for (state, refused) in
+        [(AgentState::Ready, false), (AgentState::Working, false), (AgentState::Blocked, true)]
+    {
+        let change = StateChange { session: "s".to_owned(), state, since: Timestamp(5), signal: None };
+        bench.ask(WRAPPER, Request::State(change)).unwrap();
+        let expect = if refused { Err(Reason::Blocked) } else { Ok(injected("a")) };
+        assert_eq!(bench.effect(careful()), expect, "{state:?}");
+        assert_eq!(bench.effect(through_the_sink()), expect, "{state:?}");
+        assert_eq!(bench.effect(paste("s")), Ok(injected("a")), "without the wish nothing has changed");
+    }
+    // A program that paints dialogs may show one before its first prompt.
+    bench.hello(ConnId(3), Role::Wrapper);
+    let register = Register { session: "t".to_owned(), dialogs: true, ..Register::default() };
+    bench.ask(ConnId(3), Request::Register(register)).unwrap();
+    let early = Paste { session: "t".to_owned(), unless_blocked: true, ..Paste::default() };
+    assert_eq!(bench.effect(Request::Paste(early)), Err(Reason::Blocked));
 }

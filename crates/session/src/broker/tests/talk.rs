@@ -17,7 +17,7 @@ fn anything_before_hello_is_refused_and_closes() {
         notices: Vec::new(),
     };
     let unreadable = BadRequest { hello: false, refusal: Reason::UnknownType.into() };
-    for message in [Ok(Request::ListSessions { gone: false }), Err(unreadable)] {
+    for message in [Ok(Request::ListSessions(ListSessions::default())), Err(unreadable)] {
         assert_eq!(broker.apply(Timestamp(0), CLIENT, Message::new(message, &Settings::default())), refused);
     }
 }
@@ -117,7 +117,7 @@ fn a_list_says_what_each_session_does() {
         preset: Some("claude".to_owned()),
         child_pid: Some(8),
         shared: true,
-        bracketed: false,
+        ..Register::default()
     };
     bench.ask(WRAPPER, Request::Register(register)).unwrap();
     let fresh = SessionInfo {

@@ -52,7 +52,8 @@ fn only_a_session_that_was_shared_is_watched_and_only_by_clients() {
     ] {
         assert_eq!(bench.watch(conn, session).0, expect, "{conn:?} {session}");
     }
-    let listed: Vec<_> = bench.broker.table.list(false).into_iter().map(|info| info.shared).collect();
+    let listed: Vec<_> =
+        bench.broker.table.list(ListSessions::default()).into_iter().map(|info| info.shared).collect();
     assert_eq!(listed, [false, true]);
     assert_eq!(bench.told(ConnId(2), Request::Screen(shown("p"))), (Err(Reason::NotShared), vec![]));
     assert_eq!(bench.told(ConnId(2), Request::Screen(shown("s"))), (Err(Reason::NotOwner), vec![]));

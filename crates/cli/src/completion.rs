@@ -1,0 +1,213 @@
+//! What may stand at the end of a command line that is being typed.
+//!
+//! The command line's own definition says which commands and options there are, and by the names of its
+//! values which kind of thing is wanted. What things there are is looked up by [`crate::commands`].
+
+use clap::{Arg, Command};
+
+/// What can be completed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Completion {
+    /// One of these words.
+    Words(Vec<String>),
+    /// One of the things of a kind.
+    Values(ValueKind),
+    /// A file, or something that only the person knows.
+    Anything,
+}
+
+/// A kind of things that commands are given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ValueKind {
+    Sessions,
+    Presets,
+    Worlds,
+    Contexts,
+    Types,
+    Sinks,
+}
+
+/// What may stand in the place of the last of these words. The first is the program's name.
+pub(crate) fn complete(cli: &Command, words: &[String]) -> Completion {
+    let Some((current, before)) = words.split_last() else { return Completion::Anything };
+    let place = Place::find(cli, before);
+    if place.is_foreign {
+        return Completion::Anything;
+    }
+    if let Some(option) = place.waiting {
+        return values_of(option);
+    }
+    if let Some((option, _)) = current.split_once('=') {
+        // A shell completes what stands behind the last sign by itself.
+        return place.option(option).map_or(Completion::Anything, values_of);
+    }
+    if current.starts_with('-') {
+        return Completion::Words(place.options());
+    }
+    let commands: Vec<String> = place
+        .command
+        .get_subcommands()
+        .filter(|sub| !sub.is_hide_set())
+        .map(|sub| sub.get_name().to_owned())
+        .collect();
+    if !commands.is_empty() {
+        return Completion::Words(commands);
+    }
+    let mut positionals = place.command.get_positionals();
+    let last = place.command.get_positionals().last();
+    let wanted = positionals.nth(place.positionals).or(last);
+    wanted.map_or(Completion::Anything, values_of)
+}
+
+/// Where in the command line the cursor is.
+struct Place<'a> {
+    command: &'a Command,
+    /// Options of the commands around it that may stand here too.
+    globals: Vec<&'a Arg>,
+    /// Values that were given without an option.
+    positionals: usize,
+    /// An option whose value comes next.
+    waiting: Option<&'a Arg>,
+    /// Whether everything from here on belongs to another program.
+    is_foreign: bool,
+}
+
+impl<'a> Place<'a> {
+    fn find(cli: &'a Command, before: &[String]) -> Self {
+        let mut place =
+            Self { command: cli, globals: Vec::new(), positionals: 0, waiting: None, is_foreign: false };
+        for word in before.iter().skip(1) {
+            place.take(word);
+        }
+        place
+    }
+
+    fn take(&mut self, word: &str) {
+        if self.waiting.take().is_some() || self.is_foreign {
+            return;
+        }
+        if word == "--" {
+            self.is_foreign = true;
+        } else if word.starts_with('-') && word.len() > 1 {
+            let takes_value = |option: &&Arg| option.get_action().takes_values();
+            self.waiting = self.option(word).filter(|_| !word.contains('=')).filter(takes_value);
+        } else if let Some(sub) = self.command.find_subcommand(word).filter(|_| self.positionals == 0) {
+            let globals = self.command.get_arguments().filter(|arg| arg.is_global_set());
+            self.globals.extend(globals);
+            self.command = sub;
+        } else {
+            self.positionals += 1;
+        }
+    }
+
+    fn all_options(&self) -> impl Iterator<Item = &'a Arg> {
+        let own = self.command.get_arguments().filter(|arg| !arg.is_positional());
+        own.chain(self.globals.iter().copied()).filter(|arg| !arg.is_hide_set())
+    }
+
+    /// The option that is written so.
+    fn option(&self, word: &str) -> Option<&'a Arg> {
+        let word = word.split('=').next().unwrap_or(word);
+        self.all_options().find(|arg| match word.strip_prefix("--") {
+            Some(long) => arg.get_long() == Some(long),
+            None => word.strip_prefix('-').is_some_and(|short| arg.get_short() == short.chars().last()),
+        })
+    }
+
+    fn options(&self) -> Vec<String> {
+        let mut names: Vec<String> =
+            self.all_options().filter_map(|arg| arg.get_long()).map(|long| format!("--{long}")).collect();
+        names.extend(["--help".to_owned(), "--version".to_owned()]);
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+}
+
+/// What an option or an argument takes. Its value's name says so, which is also what the help shows.
+fn values_of(arg: &Arg) -> Completion {
+    let possible: Vec<String> =
+        arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
+    if !possible.is_empty() {
+        return Completion::Words(possible);
+    }
+    let id = arg.get_id().as_str();
+    let name = arg.get_value_names().and_then(<[_]>::first).map(ToString::to_string).unwrap_or_default();
+    let name = if name.is_empty() { id.to_uppercase() } else { name };
+    match name.as_str() {
+        "SESSION" | "SESSION[:NUMBER]" => Completion::Values(ValueKind::Sessions),
+        "CONTEXT" => Completion::Values(ValueKind::Contexts),
+        "WORLD" => Completion::Values(ValueKind::Worlds),
+        "TYPE@VERSION" => Completion::Values(ValueKind::Types),
+        "SINK" => Completion::Values(ValueKind::Sinks),
+        _ if id == "preset" => Completion::Values(ValueKind::Presets),
+        _ => Completion::Anything,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command_line;
+
+    fn check(line: &str, expect: &Completion) {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        assert_eq!(complete(&command_line(), &words), *expect, "{line:?}");
+    }
+
+    #[test]
+    fn the_kind_of_value_is_known_at_every_place() {
+        use ValueKind::{Contexts, Presets, Sessions, Sinks, Types, Worlds};
+        for (line, kind) in [
+            ("turnkeep turns ", Sessions),
+            ("turnkeep turns rev", Sessions),
+            ("turnkeep turn ", Sessions),
+            ("turnkeep capture ", Sessions),
+            ("turnkeep paste --bracketed ", Sessions),
+            ("turnkeep keep ", Sessions),
+            ("turnkeep watch ", Sessions),
+            ("turnkeep deliver inject --session ", Sessions),
+            ("turnkeep deliver inject --session=", Sessions),
+            ("turnkeep deliver ", Sinks),
+            ("turnkeep wrap --preset ", Presets),
+            ("turnkeep wrap --preset=cl", Presets),
+            ("turnkeep detect --preset ", Presets),
+            ("turnkeep log ", Contexts),
+            ("turnkeep log --oneline ", Contexts),
+            ("turnkeep log -n 5 ", Contexts),
+            ("turnkeep ctx show ", Contexts),
+            ("turnkeep append ", Contexts),
+            ("turnkeep --data /tmp/x append 1 --type ", Types),
+            ("turnkeep registry types ", Types),
+            ("turnkeep stream ", Worlds),
+            ("turnkeep invoke ", Worlds),
+            ("turnkeep world show ", Worlds),
+        ] {
+            check(line, &Completion::Values(kind));
+        }
+        for line in ["turnkeep wrap -- ", "turnkeep wrap -- claude ", "turnkeep export ", "turnkeep --data "]
+        {
+            check(line, &Completion::Anything);
+        }
+    }
+
+    #[test]
+    fn commands_options_and_possible_values_are_words() {
+        let words = |line: &str| {
+            let typed: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            match complete(&command_line(), &typed) {
+                Completion::Words(words) => words,
+                other => panic!("{line:?}: {other:?}"),
+            }
+        };
+        assert!(words("turnkeep ").contains(&"sessions".to_owned()));
+        assert!(!words("turnkeep ").contains(&"complete".to_owned()), "what people do not type");
+        assert!(words("turnkeep ctx ").contains(&"fork".to_owned()));
+        let options = words("turnkeep paste tests --");
+        for option in ["--raw", "--force", "--json", "--data", "--help"] {
+            assert!(options.contains(&option.to_owned()), "{option} {options:?}");
+        }
+        assert!(words("turnkeep completions ").contains(&"bash".to_owned()));
+        assert!(words("turnkeep --color ").contains(&"never".to_owned()));
+    }
+}

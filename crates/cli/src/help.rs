@@ -1,0 +1,284 @@
+//! The help as a person reads it: commands in groups, and examples that can be copied from a window of 80
+//! columns.
+//!
+//! The words stand beside the commands. Here they are only laid out, so that no example has to be fitted by
+//! hand: a remark that does not fit behind its command stands above it, and a command that is too long goes on
+//! in the next line behind a backslash.
+
+use clap::Command;
+
+/// The columns that help takes.
+const COLUMNS: usize = 80;
+/// Where the description of a command begins.
+const DESCRIPTION_AT: usize = 15;
+
+/// The commands, grouped by their purpose. A test checks that each command is in one group.
+const GROUPS: [(&str, &[&str]); 4] = [
+    ("Store", &["ctx", "log", "append", "show", "blob", "registry"]),
+    (
+        "Capture",
+        &[
+            "wrap", "sessions", "turns", "turn", "capture", "paste", "deliver", "keep", "watch", "hotkey",
+            "detect",
+        ],
+    ),
+    ("Ledger", &["world", "invoke", "stream", "search", "capsule", "mcp"]),
+    (
+        "Operate",
+        &[
+            "up",
+            "broker",
+            "stats",
+            "verify",
+            "repair",
+            "export",
+            "import",
+            "doctor",
+            "config",
+            "completions",
+            "bench",
+        ],
+    ),
+];
+
+/// The command line with its help laid out.
+pub(crate) fn arranged(cli: Command) -> Command {
+    let header = cli.get_styles().get_header();
+    let options = format!("{header}Options:{header:#}\n{{options}}");
+    let template = format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}{options}{{after-help}}",
+        groups(&cli)
+    );
+    fitted(cli.help_template(template))
+}
+
+/// The commands in their groups, each with what it does.
+fn groups(cli: &Command) -> String {
+    let header = cli.get_styles().get_header();
+    let literal = cli.get_styles().get_literal();
+    let mut text = String::new();
+    for (title, names) in GROUPS {
+        text.push_str(&format!("{header}{title}:{header:#}\n"));
+        for name in names {
+            let about = cli.find_subcommand(name).and_then(Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            let padding = " ".repeat(DESCRIPTION_AT.saturating_sub(name.len() + 2));
+            let lines = wrapped(&about, COLUMNS - DESCRIPTION_AT);
+            let about = lines.join(&format!("\n{}", " ".repeat(DESCRIPTION_AT)));
+            text.push_str(&format!("  {literal}{name}{literal:#}{padding}{about}\n"));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// A command and those below it with examples that fit.
+fn fitted(command: Command) -> Command {
+    let command = match command.get_after_help().map(ToString::to_string) {
+        Some(after) => command.after_help(fit(&after)),
+        None => command,
+    };
+    command.mut_subcommands(fitted)
+}
+
+/// A text of examples and paragraphs in 80 columns. Lines that begin with two blanks are examples.
+fn fit(text: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    let mut paragraph: Vec<&str> = Vec::new();
+    let joined = text.replace("\\\n", "");
+    for line in joined.lines() {
+        if line.starts_with("  ") || line.is_empty() {
+            lines.extend(wrapped(&paragraph.join(" "), COLUMNS));
+            paragraph.clear();
+        }
+        match line.strip_prefix("  ") {
+            Some(example) => lines.extend(fit_example(example)),
+            None if line.is_empty() => lines.push(String::new()),
+            None => paragraph.push(line),
+        }
+    }
+    lines.extend(wrapped(&paragraph.join(" "), COLUMNS));
+    lines.join("\n")
+}
+
+/// One example as lines that a shell takes as they are.
+fn fit_example(example: &str) -> Vec<String> {
+    let Example { command, remark } = Example::read(example);
+    let Some(remark) = remark else { return broken(&command) };
+    let padding = example.find(&remark).unwrap_or_default().saturating_sub("# ".len());
+    let padding = padding.saturating_sub(command.chars().count()).max(2);
+    let whole = format!("  {command}{}# {remark}", " ".repeat(padding));
+    let tight = format!("  {command}  # {remark}");
+    if let Some(line) = [whole, tight].into_iter().find(|line| line.chars().count() <= COLUMNS) {
+        return vec![line];
+    }
+    let above = wrapped(&remark, COLUMNS - "  # ".len()).into_iter().map(|line| format!("  # {line}"));
+    above.chain(broken(&command)).collect()
+}
+
+/// A command, and what is said about it.
+struct Example {
+    command: String,
+    remark: Option<String>,
+}
+
+impl Example {
+    /// A remark begins behind a `#`, or behind three blanks.
+    fn read(example: &str) -> Self {
+        let marks = ["  # ", "   "];
+        let found = marks.iter().filter_map(|mark| example.split_once(mark)).next();
+        let Some((command, remark)) = found else {
+            return Self { command: example.trim_end().to_owned(), remark: None };
+        };
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let remark = words(remark.trim_start_matches([' ', '#']));
+        // Options that were aligned below their command are no remark.
+        if remark.starts_with('-') {
+            return Self { command: format!("{} {remark}", command.trim_end()), remark: None };
+        }
+        Self { command: command.trim_end().to_owned(), remark: Some(remark) }
+    }
+}
+
+/// A command in as many lines as it needs, broken between its words.
+fn broken(command: &str) -> Vec<String> {
+    const CONTINUES: &str = " \\";
+    let mut lines = vec![String::from(" ")];
+    for word in words_of(command) {
+        let Some(line) = lines.last_mut() else { break };
+        let is_first = line.trim().is_empty();
+        if is_first || line.chars().count() + 1 + word.chars().count() + CONTINUES.len() <= COLUMNS {
+            line.push(' ');
+            line.push_str(&word);
+        } else {
+            line.push_str(CONTINUES);
+            lines.push(format!("      {word}"));
+        }
+    }
+    lines
+}
+
+/// The words of a command, quoted ones whole.
+fn words_of(command: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quote = None;
+    for c in command.chars() {
+        match (quote, c) {
+            (None, ' ') => {
+                words.push(String::new());
+                continue;
+            }
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(open), _) if open == c => quote = None,
+            _ => {}
+        }
+        if let Some(word) = words.last_mut() {
+            word.push(c);
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// A text in lines of at most so many columns.
+fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= columns => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command_line;
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let command = command_line();
+        let visible = command.get_subcommands().filter(|sub| !sub.is_hide_set());
+        let mut commands: Vec<&str> = visible.map(Command::get_name).collect();
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        commands.sort_unstable();
+        grouped.sort_unstable();
+        assert_eq!(commands, grouped);
+    }
+
+    #[test]
+    fn the_help_has_groups_and_fits() {
+        let help = command_line().render_help().to_string();
+        let titles = GROUPS.iter().map(|(title, _)| help.find(&format!("\n{title}:\n")));
+        let places: Vec<usize> = titles.map(|place| place.unwrap_or_else(|| panic!("{help}"))).collect();
+        assert!(places.is_sorted(), "{help}");
+        let (listed, _) = help.split_once("Options:").unwrap();
+        for line in listed.lines() {
+            assert!(line.chars().count() <= COLUMNS, "{line}");
+        }
+    }
+
+    fn check(text: &str, expect: &str) {
+        assert_eq!(fit(text), expect);
+    }
+
+    #[test]
+    fn examples_are_fitted_without_changing_what_a_shell_sees() {
+        check("Examples:\n  turnkeep up", "Examples:\n  turnkeep up");
+        check("  turnkeep up      start it", "  turnkeep up    # start it");
+        check("  turnkeep up  # start it", "  turnkeep up  # start it");
+        let long = "x".repeat(60);
+        check(&format!("  turnkeep {long}   a remark"), &format!("  # a remark\n  turnkeep {long}"));
+        check(
+            &format!("  turnkeep {long} --text 'two words'"),
+            &format!("  turnkeep {long} \\\n      --text 'two words'"),
+        );
+        check("  turnkeep up --a \\\n              --b", "  turnkeep up --a --b");
+        let words = "word ".repeat(20);
+        check(&words, &format!("{}\n{}", "word ".repeat(16).trim_end(), "word ".repeat(4).trim_end()));
+    }
+
+    /// The examples of a command and of those below it, without their remarks, continued lines joined.
+    fn examples(command: &Command, found: &mut Vec<String>) {
+        let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        for line in after.lines() {
+            assert!(line.chars().count() <= COLUMNS, "{}: {line}", command.get_name());
+        }
+        let joined = after.replace("\\\n", "");
+        let lines = joined.lines().filter_map(|line| line.strip_prefix("  "));
+        let commands = lines.map(|line| line.split("  # ").next().unwrap_or_default().trim().to_owned());
+        found.extend(commands.filter(|line| !line.starts_with('#')));
+        command.get_subcommands().for_each(|sub| examples(sub, found));
+    }
+
+    #[test]
+    fn every_example_can_be_copied() {
+        let mut found = Vec::new();
+        examples(&command_line(), &mut found);
+        assert!(found.len() > 50, "{found:?}");
+        for example in found {
+            // The other programs of a pipeline are not checked.
+            for part in example.split(" | ").flat_map(|part| part.split(" && ")) {
+                let words: Vec<String> = words_of(part).iter().map(|word| unquoted(word)).collect();
+                let words: Vec<&String> = words.iter().take_while(|word| !word.starts_with('>')).collect();
+                if words.first().is_none_or(|word| *word != "turnkeep") {
+                    continue;
+                }
+                let parsed = command_line().try_get_matches_from(words);
+                let is_help = |error: &clap::Error| !error.use_stderr();
+                if let Err(error) = parsed {
+                    assert!(is_help(&error), "{example}: {error}");
+                }
+            }
+        }
+    }
+
+    fn unquoted(word: &str) -> String {
+        word.replace(['\'', '"'], "")
+    }
+}
