@@ -9,7 +9,7 @@ use turnkeep_types::broker::{AgentState, SessionInfo};
 use turnkeep_types::{Clock, Timestamp};
 
 use super::App;
-use crate::broker::{connect, explained, name};
+use crate::broker::{connect, explained, fit, name};
 use crate::local::WallClock;
 use crate::output::Style;
 use crate::render::printable;
@@ -72,7 +72,20 @@ fn print(sessions: &[SessionInfo], now: Timestamp, app: &mut App) -> Result<()> 
         return app.out.line(hint);
     }
     let rows: Vec<Vec<String>> = sessions.iter().map(|session| row(session, now)).collect();
-    app.out.table(&["SESSION", "NAME", "PRESET", "STATE", "FOR", "TURNS", "LATEST"], &rows)
+    app.out.table(&["SESSION", "NAME", "PRESET", "STATE", "FOR", "TURNS", "LATEST"], &rows)?;
+    print_hints(sessions, app)
+}
+
+/// Says below the table which sessions have no profile that fits.
+fn print_hints(sessions: &[SessionInfo], app: &mut App) -> Result<()> {
+    for session in sessions {
+        let called = session.name.as_deref().map_or_else(|| name::short(&session.session), printable);
+        if let Some(hint) = fit::session_hint(session, &called) {
+            let hint = app.out.paint(Style::Faint, &hint);
+            app.out.line(hint)?;
+        }
+    }
+    Ok(())
 }
 
 fn row(session: &SessionInfo, now: Timestamp) -> Vec<String> {
@@ -125,6 +138,7 @@ fn to_json(session: &SessionInfo) -> Value {
         "state": session.state.map(AgentState::word),
         "since": millis(session.since),
         "signal": session.signal,
+        "unanswered": session.unanswered,
         "has_turn": session.has_turn,
         "turns": session.turns,
         "last_turn_at": millis(session.last_turn_at),

@@ -31,6 +31,7 @@ pub(super) struct Session {
     pub(super) watchers: BTreeSet<ConnId>,
     state: Option<AgentState>,
     signal: Option<String>,
+    unanswered: u32,
     pid: u32,
     child_pid: Option<u32>,
 }
@@ -49,6 +50,7 @@ impl Session {
             watchers: BTreeSet::new(),
             state: None,
             signal: None,
+            unanswered: 0,
             pid: 0,
             child_pid: None,
         }
@@ -64,6 +66,7 @@ impl Session {
         self.bracketed = register.bracketed;
         self.state = None;
         self.signal = None;
+        self.unanswered = 0;
         self.pid = register.pid;
         self.child_pid = register.child_pid;
     }
@@ -71,6 +74,7 @@ impl Session {
     pub(super) fn set_state(&mut self, change: StateChange) {
         self.state = Some(change.state);
         self.since = change.since;
+        self.unanswered = change.unanswered;
         self.signal = change.signal.or_else(|| self.signal.take());
     }
 
@@ -91,6 +95,7 @@ impl Session {
             state: self.state,
             since: Some(self.since),
             signal: self.signal.clone(),
+            unanswered: self.unanswered,
             turns: u32::try_from(self.ring.len()).unwrap_or(u32::MAX),
             last_turn_at: latest.map(|turn| turn.info.timestamp),
             connected: self.owner.is_some(),
