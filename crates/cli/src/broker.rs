@@ -1,5 +1,6 @@
 //! How a command reaches the broker, and how it tells what the broker refused.
 
+pub(crate) mod fit;
 pub(crate) mod name;
 pub(crate) mod outlets;
 pub(crate) mod serve;

@@ -226,7 +226,13 @@ fn sessions_say_what_they_do_and_how_they_ended() {
     let quiet = desk.wrapper("aaaa1111", "quiet");
     let mut busy = desk.wrapper("bbbb2222", "busy");
     let state = AgentState::Working;
-    let change = StateChange { session: "bbbb2222".to_owned(), state, since: Timestamp(5), signal: None };
+    let change = StateChange {
+        session: "bbbb2222".to_owned(),
+        state,
+        since: Timestamp(5),
+        signal: None,
+        unanswered: 0,
+    };
     busy.state(change).unwrap();
     let table = desk.says("sessions");
     let words =
@@ -456,7 +462,15 @@ fn doctor_tells_by_which_sign_the_turns_of_a_session_are_told() {
     let _tests = desk.wrapper("bbbb2222", "tests");
     let state = AgentState::Ready;
     let signal = Some("title".to_owned());
-    review.state(StateChange { session: "aaaa1111".to_owned(), state, since: Timestamp(1), signal }).unwrap();
+    review
+        .state(StateChange {
+            session: "aaaa1111".to_owned(),
+            state,
+            since: Timestamp(1),
+            signal,
+            unanswered: 0,
+        })
+        .unwrap();
     let said = desk.says("doctor");
     for expect in ["runs; 2 wrapped sessions", "review: turns are told by title", "tests: no prompt seen yet"]
     {

@@ -79,7 +79,7 @@ error: the configuration bad.toml is not valid: profile mine: line: a pattern is
      ^
 [exit status: 2]
 $ detect demo.jsonl --preset nobody
-error: no profile is called "nobody"; there are aider, bash, claude, codex, fish, gdb, gemini, generic, ipython, node, opencode, psql, python, sqlite3, zsh
+error: no profile is called "nobody"; there are aider, bash, claude, cn, codex, copilot, fish, gdb, gemini, generic, ipython, kilo, node, opencode, pi, psql, python, qwen, sqlite3, vibe, zsh
 [exit status: 2]
 $ detect demo.jsonl --pattern a(b
 error: --pattern: regex parse error:

@@ -13,8 +13,8 @@ use turnkeep_session::screen::{Ending, Gathered, Gatherer, Screen, Size, TextRul
 /// How long after the ready signal the last paragraph may still be painted.
 const SETTLE_SECONDS: f64 = 0.45;
 
-/// Programs whose profile is a stream: their text is not taken from a screen.
-const STREAMS: [&str; 8] = ["bash", "fish", "gdb", "node", "psql", "python3", "sqlite3", "zsh"];
+/// Programs whose profile is a stream, or that have none: their text is not taken from a screen by rules.
+const STREAMS: [&str; 9] = ["bash", "cline", "fish", "gdb", "node", "psql", "python3", "sqlite3", "zsh"];
 
 #[test]
 fn the_text_of_every_recorded_screen_turn_is_the_text_that_was_said() {

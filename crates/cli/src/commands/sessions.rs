@@ -9,8 +9,8 @@ use turnkeep_types::broker::{AgentState, SessionInfo};
 use turnkeep_types::{Clock, Timestamp};
 
 use super::App;
-use crate::broker::connect;
 use crate::broker::name::Sessions;
+use crate::broker::{connect, fit};
 use crate::local::WallClock;
 use crate::output::Style;
 use crate::render::printable;
@@ -76,7 +76,20 @@ fn print(known: &Sessions, sessions: &[SessionInfo], now: Timestamp, app: &mut A
     }
     let rows: Vec<Vec<String>> = sessions.iter().map(|session| row(known, session, now)).collect();
     let head = ["SESSION", "NAME", "PRESET", "STATE", "FOR", "TURNS", "LATEST", "FIRST WORDS"];
-    app.out.fitted_table(&head, &rows)
+    app.out.fitted_table(&head, &rows)?;
+    print_hints(known, sessions, app)
+}
+
+/// Says below the table which sessions have no profile that fits.
+fn print_hints(known: &Sessions, sessions: &[SessionInfo], app: &mut App) -> Result<()> {
+    for session in sessions {
+        let called = session.name.as_deref().map_or_else(|| known.short(&session.session), printable);
+        if let Some(hint) = fit::session_hint(session, &called) {
+            let hint = app.out.paint(Style::Faint, &hint);
+            app.out.line(hint)?;
+        }
+    }
+    Ok(())
 }
 
 fn row(known: &Sessions, session: &SessionInfo, now: Timestamp) -> Vec<String> {
@@ -130,6 +143,7 @@ fn to_json(session: &SessionInfo) -> Value {
         "state": session.state.map(AgentState::word),
         "since": millis(session.since),
         "signal": session.signal,
+        "unanswered": session.unanswered,
         "has_turn": session.has_turn,
         "turns": session.turns,
         "last_turn_at": millis(session.last_turn_at),

@@ -1,6 +1,7 @@
 //! `turnkeep wrap`: runs a program in a terminal of its own and captures its turns.
 
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use turnkeep_client::broker::socket_path;
 use turnkeep_journal::{DataDirLock, LockError};
 use turnkeep_pty::wrap::{
     Capture, Captured, Ending, Fault, Framing, HookSetup, Hooks, Injector, Keep, Label, Options, Outlet,
-    Relay, Session, Share, Troubles, WrapError, die_of, inject_queue,
+    Relay, Session, Share, Tally, Troubles, WrapError, die_of, inject_queue,
 };
 use turnkeep_session::detector::{ContentKind, Presets, Profile};
 use turnkeep_types::broker::{
@@ -17,7 +18,7 @@ use turnkeep_types::broker::{
 };
 
 use super::App;
-use crate::broker::outlets;
+use crate::broker::{fit, outlets};
 use crate::config::{Config, process_environment};
 use crate::data_dir::{DataDir, random_bytes};
 use crate::desktop::runtime_dir;
@@ -99,6 +100,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     outlets.extend(relay.map(|relay| Box::new(relay) as Box<dyn Outlet>));
     outlets.extend(keep.map(|keep| Box::new(keep) as Box<dyn Outlet>));
     let (hooks, setup) = hooks(args, &session, &profile)?;
+    let (tally, preset) = (Tally::default(), profile.name().to_owned());
     let capture = Capture::new(Captured {
         session: session.to_string(),
         profile,
@@ -106,6 +108,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
         hooks,
         clock: Arc::new(WallClock),
         share,
+        tally: tally.clone(),
         outlets,
     });
     let options = Options {
@@ -117,7 +120,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
     };
     match turnkeep_pty::wrap::run(&options, Box::new(capture), injected) {
         Ok(report) => {
-            for note in report.notes.into_iter().chain(troubles.take()) {
+            let hint = fit::wrap_hint(&preset, tally.turns(), tally.unanswered());
+            let hint = hint.filter(|_| std::io::stdin().is_terminal() && std::io::stderr().is_terminal());
+            for note in report.notes.into_iter().chain(troubles.take()).chain(hint) {
                 eprintln!("turnkeep: {note}");
             }
             end_as(report.ending)

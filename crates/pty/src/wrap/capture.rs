@@ -9,13 +9,14 @@ use std::time::Duration;
 use turnkeep_session::detector::{
     ContentKind, Detector, Event, Happening, Profile, Size, State, TtyMode as DetectorMode, Turn,
 };
-use turnkeep_types::Clock;
 use turnkeep_types::broker::{AgentState, CompletedTurn, StateChange};
+use turnkeep_types::{Clock, Timestamp};
 
 use super::hooks::{GAP, HOOK_LOOK, HOOK_PAUSE, Hooks, Messages};
 use super::mode::TtyMode;
 use super::observer::Observer;
 use super::share::Share;
+use super::tally::Tally;
 use super::tap::Sight;
 
 /// Where turns go. Nothing here may wait.
@@ -46,6 +47,8 @@ pub struct Captured {
     pub clock: Arc<dyn Clock>,
     /// What others may watch, if they may.
     pub share: Option<Share>,
+    /// Where the session's counts are kept.
+    pub tally: Tally,
     /// Where the turns go.
     pub outlets: Vec<Box<dyn Outlet>>,
 }
@@ -53,7 +56,6 @@ pub struct Captured {
 /// Finds the turns of one session.
 pub struct Capture {
     session: String,
-    text_source: &'static str,
     detector: Detector,
     clock: Arc<dyn Clock>,
     outlets: Vec<Box<dyn Outlet>>,
@@ -61,6 +63,9 @@ pub struct Capture {
     hooks: Option<Hooks>,
     waiting: Option<Waiting>,
     share: Option<Share>,
+    tally: Tally,
+    /// What was told last, and since when it is so.
+    told: Option<(AgentState, Timestamp)>,
 }
 
 /// A turn that waits for its message from the program's hook.
@@ -76,18 +81,14 @@ impl Capture {
     /// An observer for a session in a window of the user's size.
     pub fn new(captured: Captured) -> Self {
         let size = super::terminal::UserTerminal::screen_size();
-        let text_source = match captured.profile.content() {
-            ContentKind::Stream => "stream",
-            ContentKind::Screen => "screen",
-        };
         let size = Size { cols: size.ws_col, rows: size.ws_row };
         let detector = Detector::new(captured.profile, size);
         let detector = match captured.raw_bytes_max {
             Some(bytes_max) => detector.keep_raw(bytes_max),
             None => detector,
         };
-        let Captured { session, clock, outlets, hooks, share, .. } = captured;
-        Self { session, text_source, detector, clock, outlets, turns: 0, hooks, waiting: None, share }
+        let Captured { session, clock, outlets, hooks, share, tally, .. } = captured;
+        Self { session, detector, clock, outlets, turns: 0, hooks, waiting: None, share, tally, told: None }
     }
 
     fn feed(&mut self, at: Duration, event: Event<'_>) {
@@ -97,6 +98,18 @@ impl Capture {
                 Happening::Ready => {}
                 Happening::State(state) => self.tell_state(state),
                 Happening::Turn(turn) => self.take_turn(at, *turn),
+            }
+        }
+        self.count_enters();
+    }
+
+    /// Tells how often Enter was pressed without a turn, from the second time on: the first may be at work.
+    fn count_enters(&mut self) {
+        let unanswered = self.detector.unanswered();
+        if unanswered != self.tally.unanswered() {
+            self.tally.set_unanswered(unanswered);
+            if unanswered > 1 {
+                self.tell_state(self.detector.state());
             }
         }
     }
@@ -123,11 +136,21 @@ impl Capture {
             State::Blocked => AgentState::Blocked,
         };
         let signal = self.detector.signal().map(|signal| signal.to_string());
-        let change = StateChange { session: self.session.clone(), state, since: self.clock.now(), signal };
+        let (session, since) = (self.session.clone(), self.since(state));
+        let unanswered = self.detector.unanswered();
+        let change = StateChange { session, state, since, signal, unanswered };
         match &mut self.waiting {
             Some(waiting) => waiting.state = Some(change),
             None => self.tell_change(&change),
         }
+    }
+
+    /// Since when the program does this.
+    fn since(&mut self, state: AgentState) -> Timestamp {
+        let now = self.clock.now();
+        let since = self.told.filter(|(told, _)| *told == state).map_or(now, |(_, since)| since);
+        self.told = Some((state, since));
+        since
     }
 
     fn tell_change(&mut self, change: &StateChange) {
@@ -136,10 +159,19 @@ impl Capture {
         }
     }
 
+    /// Where the text of a turn comes from that no hook gave.
+    fn text_source(&self) -> &'static str {
+        match self.detector.content() {
+            ContentKind::Stream => "stream",
+            ContentKind::Screen => "screen",
+        }
+    }
+
     /// A turn is complete: it waits for its hook, or goes out at once.
     fn take_turn(&mut self, at: Duration, turn: Turn) {
         self.tell_waiting();
         self.turns += 1;
+        self.tally.count_turn();
         let interrupted = turn.interrupted;
         let completed = CompletedTurn {
             session: self.session.clone(),
@@ -152,7 +184,7 @@ impl Capture {
             seq: Some(self.turns),
             timestamp: Some(self.clock.now()),
             incomplete: turn.incomplete,
-            text_source: Some(self.text_source.to_owned()),
+            text_source: Some(self.text_source().to_owned()),
             unprompted: turn.unprompted,
         };
         let until = at + if self.hooks.is_some() && !interrupted { HOOK_PAUSE } else { Duration::ZERO };

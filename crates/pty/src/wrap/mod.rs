@@ -31,6 +31,7 @@ mod record;
 mod relay;
 mod share;
 mod signals;
+mod tally;
 mod tap;
 mod terminal;
 mod typed;
@@ -55,6 +56,7 @@ pub use observer::{Blind, Observer};
 pub use process::die_of;
 pub use relay::{RING_TURNS_MAX, Relay, Session, StoreAnswers};
 pub use share::Share;
+pub use tally::Tally;
 pub use tap::{LAG_BYTES_KEPT, LAG_BYTES_MAX, Sight};
 
 use errors::{Errors, ErrorsTo};

@@ -33,6 +33,7 @@ pub(super) struct Session {
     pub(super) watchers: BTreeSet<ConnId>,
     state: Option<AgentState>,
     signal: Option<String>,
+    unanswered: u32,
     pid: u32,
     child_pid: Option<u32>,
 }
@@ -52,6 +53,7 @@ impl Session {
             watchers: BTreeSet::new(),
             state: None,
             signal: None,
+            unanswered: 0,
             pid: 0,
             child_pid: None,
         }
@@ -68,6 +70,7 @@ impl Session {
         self.dialogs = register.dialogs;
         self.state = None;
         self.signal = None;
+        self.unanswered = 0;
         self.pid = register.pid;
         self.child_pid = register.child_pid;
     }
@@ -75,6 +78,7 @@ impl Session {
     pub(super) fn set_state(&mut self, change: StateChange) {
         self.state = Some(change.state);
         self.since = change.since;
+        self.unanswered = change.unanswered;
         self.signal = change.signal.or_else(|| self.signal.take());
     }
 
@@ -95,6 +99,7 @@ impl Session {
             state: self.state,
             since: Some(self.since),
             signal: self.signal.clone(),
+            unanswered: self.unanswered,
             turns: u32::try_from(self.ring.turn_count()).unwrap_or(u32::MAX),
             last_turn_at: latest.map(|turn| turn.info.timestamp),
             connected: self.owner.is_some(),

@@ -6,14 +6,17 @@
 //! fail. How to write a profile is told in `docs/turn-detection.md`.
 
 mod capture;
+mod enters;
 mod event;
 mod fill;
+mod fullscreen;
 #[doc(hidden)]
 pub mod fuzz;
 mod keys;
 mod machine;
 mod presets;
 mod profile;
+mod raw;
 mod recording;
 mod render;
 mod sequence;

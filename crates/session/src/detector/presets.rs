@@ -2,21 +2,27 @@
 
 use super::profile::{Profile, ProfileError, ProfileSpec};
 
-const SHIPPED: [(&str, &str); 15] = [
+const SHIPPED: [(&str, &str); 21] = [
     ("aider", include_str!("presets/aider.toml")),
     ("bash", include_str!("presets/bash.toml")),
     ("claude", include_str!("presets/claude.toml")),
+    ("cn", include_str!("presets/cn.toml")),
     ("codex", include_str!("presets/codex.toml")),
+    ("copilot", include_str!("presets/copilot.toml")),
     ("fish", include_str!("presets/fish.toml")),
     ("gdb", include_str!("presets/gdb.toml")),
     ("gemini", include_str!("presets/gemini.toml")),
     ("generic", include_str!("presets/generic.toml")),
     ("ipython", include_str!("presets/ipython.toml")),
+    ("kilo", include_str!("presets/kilo.toml")),
     ("node", include_str!("presets/node.toml")),
     ("opencode", include_str!("presets/opencode.toml")),
+    ("pi", include_str!("presets/pi.toml")),
     ("psql", include_str!("presets/psql.toml")),
     ("python", include_str!("presets/python.toml")),
+    ("qwen", include_str!("presets/qwen.toml")),
     ("sqlite3", include_str!("presets/sqlite3.toml")),
+    ("vibe", include_str!("presets/vibe.toml")),
     ("zsh", include_str!("presets/zsh.toml")),
 ];
 

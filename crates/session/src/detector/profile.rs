@@ -102,6 +102,9 @@ pub struct ProfileSpec {
     /// Whether the program marks its prompts by OSC 133.
     #[serde(default)]
     pub marks: bool,
+    /// Whether turns are found without rules where the program turns out to paint the whole screen.
+    #[serde(default)]
+    pub full_screen: bool,
     /// The window title.
     pub title: Option<TitleSpec>,
     /// The rows of the screen.
@@ -198,6 +201,7 @@ pub struct Profile {
     pub(super) content: ContentKind,
     pub(super) status: bool,
     pub(super) marks: bool,
+    pub(super) full_screen: bool,
     pub(super) title: Option<TitleRule>,
     pub(super) rows: Option<RowsRule>,
     pub(super) prompt: Option<PromptRule>,
@@ -229,6 +233,7 @@ impl Profile {
             content: spec.content,
             status: spec.status,
             marks: spec.marks,
+            full_screen: spec.full_screen,
             title: spec.title.as_ref().map(|title| compile.title(title)).transpose()?,
             rows: spec.rows.as_ref().map(|rows| compile.rows(rows)).transpose()?,
             prompt: spec.prompt.as_ref().map(|prompt| compile.prompt(prompt)).transpose()?,
@@ -250,6 +255,7 @@ impl Profile {
             content: ContentKind::Stream,
             status: false,
             marks: false,
+            full_screen: false,
             title: None,
             rows: None,
             prompt: None,

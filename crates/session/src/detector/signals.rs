@@ -259,3 +259,24 @@ impl Signals {
         Some(Change::Light(Signal::Title, light))
     }
 }
+
+/// A state that a program reports by OSC 7501.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Status {
+    pub(super) light: Light,
+    /// It is idle, not done: after a turn that was interrupted.
+    pub(super) is_idle: bool,
+}
+
+/// The state that a command reports by OSC 7501; none where it reports none.
+pub(super) fn read_status(command: &[u8]) -> Option<Status> {
+    let fields = String::from_utf8_lossy(command.strip_prefix(b"7501;")?).into_owned();
+    let state = fields.split([':', ';']).find_map(|field| field.strip_prefix("state="))?;
+    let light = match state {
+        "working" => Light::Working,
+        "blocked" => Light::Blocked,
+        "done" | "idle" => Light::Ready,
+        _ => return None,
+    };
+    Some(Status { light, is_idle: state == "idle" })
+}

@@ -45,13 +45,20 @@ pub struct Gatherer {
     plain: bool,
     /// How wide the transcript is in a window of this size, as last seen.
     width: Option<(Size, u16)>,
+    /// Where the transcript ends, for a caller that knows it without rules.
+    end: Option<usize>,
 }
 
 impl Gatherer {
     /// A gatherer with a profile's rules.
     pub fn new(rules: &TextRules) -> Result<Self, RulesError> {
         let rules = Compiled::new(rules)?;
-        Ok(Self { rules, turn: None, quiet: None, colours: false, plain: false, width: None })
+        Ok(Self { rules, turn: None, quiet: None, colours: false, plain: false, width: None, end: None })
+    }
+
+    /// Ends the transcript of the next frames above this row, whatever the rules say.
+    pub fn set_end(&mut self, end: Option<usize>) {
+        self.end = end;
     }
 
     /// Begins a turn: what is on the screen now belongs to the past. Call it at the submit, before
@@ -264,7 +271,8 @@ impl Gatherer {
             |marks: &[Marker]| numbered().rfind(|(at, row)| matches(marks, *at, row)).map(|(at, _)| at);
         let alone = last(&self.rules.end_alone).filter(|alone| Some(*alone) > last(&self.rules.end));
         let first = numbered().position(|(at, row)| matches(&self.rules.end, at, row));
-        let end = alone.or(first).into_iter().chain(last(&self.rules.end_last)).min();
+        let found = alone.or(first).into_iter().chain(last(&self.rules.end_last)).min();
+        let end = self.end.or(found);
         let flat = alone.is_some();
         let input = first.and_then(|first| rows.get(first + 1));
         let covered = !flat && input.is_some_and(|row| !matches(&self.rules.input, 0, row));

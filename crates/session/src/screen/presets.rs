@@ -4,13 +4,19 @@
 
 use super::rules::TextRules;
 
-const SHIPPED: [(&str, &str); 6] = [
+const SHIPPED: [(&str, &str); 12] = [
     ("aider", include_str!("presets/aider.toml")),
     ("claude", include_str!("presets/claude.toml")),
+    ("cn", include_str!("presets/cn.toml")),
     ("codex", include_str!("presets/codex.toml")),
+    ("copilot", include_str!("presets/copilot.toml")),
     ("gemini", include_str!("presets/gemini.toml")),
     ("ipython", include_str!("presets/ipython.toml")),
+    ("kilo", include_str!("presets/kilo.toml")),
     ("opencode", include_str!("presets/opencode.toml")),
+    ("pi", include_str!("presets/pi.toml")),
+    ("qwen", include_str!("presets/qwen.toml")),
+    ("vibe", include_str!("presets/vibe.toml")),
 ];
 
 impl TextRules {

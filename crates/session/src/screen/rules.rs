@@ -96,6 +96,8 @@ pub struct Look {
     pub bold: Option<bool>,
     /// Its second word is bold.
     pub word_bold: Option<bool>,
+    /// Its second word is dim.
+    pub word_dim: Option<bool>,
     /// Its first printed cell has the foreground that the user's prompt has in front.
     pub quiet: Option<bool>,
     /// Its first printed cell has a foreground of its own, not the terminal's.
@@ -212,6 +214,7 @@ impl Look {
         wants(self.dim, row.lead.dim)
             && wants(self.bold, row.lead.bold)
             && wants(self.word_bold, row.word.bold)
+            && wants(self.word_dim, row.word.dim)
             && (scene.plain || wants(self.coloured, foreground != Colour::Default))
             && wants(self.grey, foreground.is_grey())
             && (scene.plain || wants(self.shaded, row.lead.background != Colour::Default))

@@ -123,8 +123,8 @@ fn if_no_pattern_is_specified_the_generic_preset_is_used_as_fallback() {
 fn every_shipped_preset_compiles_and_an_unknown_name_lists_them() {
     let known = presets();
     let names = [
-        "aider", "bash", "claude", "codex", "fish", "gdb", "gemini", GENERIC, "ipython", "node", "opencode",
-        "psql", "python", "sqlite3", "zsh",
+        "aider", "bash", "claude", "cn", "codex", "copilot", "fish", "gdb", "gemini", GENERIC, "ipython",
+        "kilo", "node", "opencode", "pi", "psql", "python", "qwen", "sqlite3", "vibe", "zsh",
     ];
     assert_eq!(known.names(), names);
     for name in names {

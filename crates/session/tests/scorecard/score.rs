@@ -10,11 +10,11 @@ const EARLY: f64 = 0.02;
 /// The score of a recording.
 #[derive(Debug, Default)]
 pub(crate) struct Score {
-    turns: usize,
-    found: usize,
+    pub(crate) turns: usize,
+    pub(crate) found: usize,
     missed: usize,
-    invented: usize,
-    early: usize,
+    pub(crate) invented: usize,
+    pub(crate) early: usize,
     flags: usize,
     texts: usize,
     pub(crate) delays: Vec<f64>,

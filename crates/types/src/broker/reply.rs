@@ -101,6 +101,8 @@ pub struct SessionInfo {
     pub since: Option<Timestamp>,
     /// The signal by which the wrapper knows.
     pub signal: Option<String>,
+    /// How often Enter was pressed since the last turn, when the wrapper last told.
+    pub unanswered: u32,
     /// Turns that are kept.
     pub turns: u32,
     /// When the latest one was completed.

@@ -172,6 +172,8 @@ pub struct StateChange {
     pub since: Timestamp,
     /// The signal by which the wrapper knows, such as `title`.
     pub signal: Option<String>,
+    /// How often Enter was pressed since the last turn.
+    pub unanswered: u32,
 }
 
 /// A piece of what a shared terminal shows.

@@ -46,6 +46,11 @@ impl<'a> MapWriter<'a> {
         self
     }
 
+    /// A count that is left out when it is zero.
+    pub(super) fn count_if(&mut self, name: &str, count: u32) -> &mut Self {
+        self.number_if(name, (count > 0).then(|| count.into()))
+    }
+
     pub(super) fn number_if(&mut self, name: &str, value: Option<u64>) -> &mut Self {
         if let Some(value) = value {
             self.number(name, value);

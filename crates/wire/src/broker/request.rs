@@ -106,6 +106,7 @@ fn state(fields: &Fields<'_>) -> Result<StateChange, BadField> {
         state: AgentState::from_word(&word).ok_or(BadField::Wrong("state"))?,
         since: need("since", fields.time("since"))?,
         signal: fields.text("signal")?,
+        unanswered: fields.small("unanswered")?.unwrap_or_default(),
     })
 }
 
@@ -287,7 +288,8 @@ fn put_state(change: &StateChange, map: &mut MapWriter<'_>) {
     map.text("session", &change.session)
         .text("state", change.state.word())
         .number("since", change.since.0)
-        .text_if("signal", change.signal.as_deref());
+        .text_if("signal", change.signal.as_deref())
+        .count_if("unanswered", change.unanswered);
 }
 
 fn put_deliver(deliver: &Deliver, map: &mut MapWriter<'_>) {

@@ -84,6 +84,7 @@ fn put_session(session: &SessionInfo, map: &mut MapWriter<'_>) {
         .text_if("state", session.state.map(AgentState::word))
         .number_if("since", session.since.map(|time| time.0))
         .text_if("signal", session.signal.as_deref())
+        .count_if("unanswered", session.unanswered)
         .number("turns", session.turns.into())
         .number_if("last_turn_at", session.last_turn_at.map(|time| time.0))
         .flag("connected", session.connected)
@@ -203,6 +204,7 @@ fn session(fields: &Fields<'_>) -> Result<SessionInfo, BadField> {
         state: state.as_deref().and_then(AgentState::from_word),
         since: fields.time("since")?,
         signal: fields.text("signal")?,
+        unanswered: fields.small("unanswered")?.unwrap_or_default(),
         turns: fields.small("turns")?.unwrap_or_default(),
         last_turn_at: fields.time("last_turn_at")?,
         connected: fields.flag("connected")?,

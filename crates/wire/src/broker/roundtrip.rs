@@ -58,7 +58,13 @@ pub fn sample_requests() -> Vec<(&'static str, Request)> {
         unprompted: true,
     };
     let state = AgentState::Blocked;
-    let change = StateChange { session: session(), state, since: Timestamp(300), signal: some("title") };
+    let change = StateChange {
+        session: session(),
+        state,
+        since: Timestamp(300),
+        signal: some("title"),
+        unanswered: 2,
+    };
     let deliver = Deliver {
         sink: "node".to_owned(),
         session: some("s"),
@@ -127,6 +133,7 @@ pub fn sample_messages() -> Vec<(&'static str, ServerMessage)> {
         state: Some(AgentState::Ready),
         since: Some(Timestamp(1)),
         signal: Some("title".to_owned()),
+        unanswered: 4,
         turns: 3,
         last_turn_at: Some(Timestamp(2)),
         connected: true,

@@ -212,7 +212,13 @@ mod tests {
         let mut desk = desk(now, 1..=3);
         desk.store_answered(0);
         let (session, since) = (String::new(), Timestamp(1));
-        desk.change_state(StateChange { session, state: AgentState::Ready, since, signal: None });
+        desk.change_state(StateChange {
+            session,
+            state: AgentState::Ready,
+            since,
+            signal: None,
+            unanswered: 0,
+        });
         assert_eq!(say(&mut desk, now), "held");
         desk.store_answered(2);
         assert_eq!(say(&mut desk, now), "1 2 held");

@@ -5,7 +5,13 @@ use turnkeep_types::broker::{AgentState, StateChange};
 use super::*;
 
 fn state(state: AgentState) -> Request {
-    Request::State(StateChange { session: "s".to_owned(), state, since: Timestamp(5), signal: None })
+    Request::State(StateChange {
+        session: "s".to_owned(),
+        state,
+        since: Timestamp(5),
+        signal: None,
+        unanswered: 0,
+    })
 }
 
 #[test]

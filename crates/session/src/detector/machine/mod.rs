@@ -12,9 +12,12 @@ mod output;
 mod turns;
 
 use super::capture::Capture;
+use super::enters::Enters;
 use super::event::{Event, Happening, Signal, State, TtyMode};
+use super::fullscreen::{FullScreen, Verdict};
 use super::keys::Keys;
 use super::profile::{ContentKind, Profile};
+use super::raw::Raw;
 use super::sequence::Tokenizer;
 use super::signals::Signals;
 use super::typed::Typed;
@@ -23,7 +26,7 @@ use crate::screen::Size;
 use output::Line;
 use std::collections::VecDeque;
 use std::time::Duration;
-use turns::{Phase, Raw};
+use turns::Phase;
 
 /// How soon after output the program is looked at where it says its state by signals.
 const GLANCE: Duration = Duration::from_millis(1);
@@ -42,6 +45,7 @@ pub struct Detector {
     profile: Profile,
     now: Duration,
     keys: Keys,
+    enters: Enters,
     typed: Typed,
     /// Where the output was when the line began to be typed.
     typed_from: u64,
@@ -59,6 +63,8 @@ pub struct Detector {
     view: Option<View>,
     capture: Capture,
     raw: Option<Raw>,
+    /// Watches for a full-screen program where the profile asks for it, and finds its turns.
+    full_screen: Option<Box<FullScreen>>,
     phase: Phase,
     ready: Option<Since>,
     light_at: Option<Duration>,
@@ -72,10 +78,12 @@ impl Detector {
     /// A detector for a session that starts now, in a window of this size.
     pub fn new(profile: Profile, size: Size) -> Self {
         let view = profile.needs_screen().then(|| View::new(&profile, size));
+        let full_screen = profile.full_screen.then(|| Box::new(FullScreen::new(size)));
         Self {
             profile,
             now: Duration::ZERO,
             keys: Keys::new(),
+            enters: Enters::new(),
             typed: Typed::default(),
             typed_from: 0,
             tokens: Tokenizer::new(),
@@ -92,6 +100,7 @@ impl Detector {
             view,
             capture: Capture::new(),
             raw: None,
+            full_screen,
             phase: Phase::Starting(VecDeque::new()),
             ready: None,
             light_at: None,
@@ -106,6 +115,9 @@ impl Detector {
     #[must_use]
     pub fn keep_raw(mut self, bytes_max: usize) -> Self {
         self.raw = Some(Raw::new(bytes_max));
+        if let Some(full_screen) = &mut self.full_screen {
+            full_screen.keep_raw(bytes_max);
+        }
         self
     }
 
@@ -116,32 +128,80 @@ impl Detector {
 
     /// What the program does.
     pub fn state(&self) -> State {
-        self.state
+        self.in_charge().map_or(self.state, FullScreen::state)
     }
 
     /// The signal that told the last prompt; none before the first.
     pub fn signal(&self) -> Option<Signal> {
-        self.signal
+        self.in_charge().map_or(self.signal, FullScreen::signal)
+    }
+
+    /// How often Enter was pressed since the last turn: many times, and the profile does not fit.
+    pub fn unanswered(&self) -> u32 {
+        self.enters.count()
+    }
+
+    /// Where the content of its turns comes from: a program without a profile may paint the whole screen.
+    pub fn content(&self) -> ContentKind {
+        if self.in_charge().is_some() { ContentKind::Screen } else { self.profile.content() }
     }
 
     /// How many bytes of the session are kept, beside the emulated screen. It is bounded.
     pub fn held_bytes(&self) -> usize {
         let screen = self.view.as_ref().map_or(0, View::held_bytes);
         let raw = self.raw.as_ref().map_or(0, Raw::held_bytes);
-        self.line.held_bytes() + self.capture.held_bytes() + self.typed.held_bytes() + screen + raw
+        let full_screen = self.full_screen.as_ref().map_or(0, |full_screen| full_screen.held_bytes());
+        let own = self.line.held_bytes() + self.capture.held_bytes() + self.typed.held_bytes();
+        own + screen + raw + full_screen
     }
 
     /// When the next [`Event::Tick`] is due. Tell the tty's mode before it.
     pub fn deadline(&self) -> Option<Duration> {
-        let keys = self.keys.deadline();
-        match (keys, self.look_at) {
-            (Some(keys), Some(look)) => Some(keys.min(look)),
-            (keys, look) => keys.or(look),
+        let full_screen = self.full_screen.as_ref().and_then(|full_screen| full_screen.deadline());
+        if self.in_charge().is_some() {
+            return full_screen;
         }
+        [self.own_deadline(), full_screen].into_iter().flatten().min()
+    }
+
+    fn own_deadline(&self) -> Option<Duration> {
+        [self.keys.deadline(), self.look_at].into_iter().flatten().min()
+    }
+
+    /// What finds the turns instead of the line rule, once the program is known to be full-screen.
+    fn in_charge(&self) -> Option<&FullScreen> {
+        self.full_screen.as_deref().filter(|full_screen| full_screen.verdict() == Verdict::FullScreen)
+    }
+
+    /// Lets a full-screen program be recognised; what happened, if it is one.
+    fn feed_full_screen(&mut self, now: Duration, event: Event<'_>) -> Option<Vec<Happening>> {
+        let full_screen = self.full_screen.as_mut()?;
+        let happened = full_screen.feed(now, event);
+        match full_screen.verdict() {
+            Verdict::FullScreen => return Some(happened),
+            Verdict::LineProgram => self.full_screen = None,
+            Verdict::Undecided => {}
+        }
+        None
     }
 
     /// Takes an event. `now` is the time since the start of the session.
     pub fn feed(&mut self, now: Duration, event: Event<'_>) -> Vec<Happening> {
+        if let Event::Input(bytes) = event {
+            self.enters.take(now.max(self.now), bytes);
+        }
+        let happened = match self.feed_full_screen(now, event) {
+            Some(happened) => happened,
+            None => self.feed_own(now, event),
+        };
+        if happened.iter().any(|happening| matches!(happening, Happening::Turn(_))) {
+            self.enters.answer();
+        }
+        happened
+    }
+
+    /// Takes an event by the profile's own signals.
+    fn feed_own(&mut self, now: Duration, event: Event<'_>) -> Vec<Happening> {
         self.advance(now.max(self.now));
         match event {
             Event::Output(bytes) => self.output(bytes),
@@ -151,6 +211,11 @@ impl Detector {
             Event::Interrupt => self.interrupt(),
             Event::Gap => self.gap(),
             Event::Tick => {}
+        }
+        if !self.phase.is_starting() {
+            // A prompt was seen: it is a line program, whatever is started in it. What stands above other
+            // rows is no prompt of a line program, but perhaps a dialog of another.
+            self.full_screen.take_if(|full_screen| full_screen.ends_at_cursor());
         }
         std::mem::take(&mut self.out)
     }
@@ -162,7 +227,7 @@ impl Detector {
         {
             view.paint();
         }
-        while let Some(due) = self.deadline().filter(|due| *due <= now) {
+        while let Some(due) = self.own_deadline().filter(|due| *due <= now) {
             self.now = due.max(self.now);
             if let Some(key) = self.keys.expire(self.now) {
                 self.key(key);

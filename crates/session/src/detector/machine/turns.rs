@@ -2,6 +2,7 @@
 
 use super::super::capture::{Capture, Echoing};
 use super::super::event::{Happening, Signal, State, Turn};
+use super::super::raw::Raw;
 use super::super::render::render;
 use super::super::sequence::strip;
 use super::super::typed::Typed;
@@ -170,30 +171,6 @@ impl Phase {
     }
 }
 
-/// The program's output of a screen's turn.
-#[derive(Debug)]
-pub(super) struct Raw {
-    bytes: Vec<u8>,
-    bytes_max: usize,
-    truncated: bool,
-}
-
-impl Raw {
-    pub(super) fn new(bytes_max: usize) -> Self {
-        Self { bytes: Vec::new(), bytes_max, truncated: false }
-    }
-
-    pub(super) fn held_bytes(&self) -> usize {
-        self.bytes.len()
-    }
-
-    pub(super) fn push(&mut self, bytes: &[u8]) {
-        let room = self.bytes_max.saturating_sub(self.bytes.len());
-        self.truncated |= bytes.len() > room;
-        self.bytes.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
-    }
-}
-
 impl Detector {
     /// Opens a turn with a submit at this time.
     pub(super) fn open(&mut self, start: Duration, typed: &Typed, by_queue: bool) {
@@ -220,7 +197,7 @@ impl Detector {
             open.prompted = prompted;
         }
         if let Some(raw) = &mut self.raw {
-            *raw = Raw::new(raw.bytes_max);
+            raw.clear();
         }
     }
 
@@ -320,7 +297,7 @@ impl Detector {
             .view
             .as_mut()
             .map(|view| if hands_over { view.hand_over(ending) } else { view.text(ending) })?;
-        let raw = self.raw.as_mut().map(|raw| std::mem::replace(raw, Raw::new(raw.bytes_max)));
+        let raw = self.raw.as_mut().map(Raw::take);
         let is_empty = gathered.text.trim().is_empty();
         let may_be_empty = interrupted || open.is_command || open.unprompted || gathered.followed;
         if open.makes_no_turn || (is_empty && may_be_empty) {

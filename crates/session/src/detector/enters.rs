@@ -1,0 +1,53 @@
+//! How often Enter was pressed since the last turn, whether or not a turn came of it.
+//!
+//! A wrong or missing profile shows in nothing else: the program answers, and no turn is found. Enter inside
+//! a paste is none.
+
+use super::keys::{Key, Keys};
+use std::time::Duration;
+
+/// Counts presses of Enter.
+#[derive(Debug)]
+pub(super) struct Enters {
+    keys: Keys,
+    count: u32,
+}
+
+impl Enters {
+    pub(super) fn new() -> Self {
+        Self { keys: Keys::new(), count: 0 }
+    }
+
+    /// How often Enter was pressed since the last turn.
+    pub(super) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Takes input.
+    pub(super) fn take(&mut self, now: Duration, input: &[u8]) {
+        // A lone ESC that time has made a key is of no interest, but what follows it is.
+        self.keys.expire(now);
+        let keys = input.iter().filter_map(|byte| self.keys.byte(now, *byte));
+        let entered = keys.filter(|key| matches!(key, Key::Enter | Key::LineFeed)).count();
+        self.count = self.count.saturating_add(u32::try_from(entered).unwrap_or(u32::MAX));
+    }
+
+    /// A turn was found.
+    pub(super) fn answer(&mut self) {
+        self.count = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn enter_is_counted_outside_of_pastes_until_a_turn_comes() {
+        let mut enters = Enters::new();
+        enters.take(Duration::ZERO, b"hello\r\x1b[200~a\rb\x1b[201~\r");
+        assert_eq!(enters.count(), 2);
+        enters.answer();
+        assert_eq!(enters.count(), 0);
+    }
+}

@@ -1,0 +1,98 @@
+//! What stands around the input area while the program is idle, and what else stands there while it works.
+//!
+//! A dialog may look like the input area, but it has another footer. And nearly every agent says beside its
+//! spinner which key stops it (`esc to interrupt`, `ctrl+c to cancel`): where an idle screen does not say
+//! so, a screen that does is at work, even when nothing on it moves.
+
+use crate::screen::Row;
+use regex::Regex;
+use std::sync::OnceLock;
+
+/// How many rows above the input area may say which key stops the program.
+const HINT_ROWS: usize = 4;
+
+/// The rows near an idle input area.
+#[derive(Debug, Default)]
+pub(super) struct Footer {
+    /// The letters of each row below it.
+    below: Vec<String>,
+    /// Whether the idle screen itself names a key that stops something.
+    hints: bool,
+}
+
+/// Where the input area is: its first row and its last.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) top: usize,
+    pub(super) row: usize,
+}
+
+impl Footer {
+    /// Learns the rows near an idle input area.
+    pub(super) fn learn(rows: &[Row], place: Place) -> Self {
+        Self { below: letters_below(rows, place), hints: shows_hint(rows, place) }
+    }
+
+    /// Whether half of the idle rows stand below the area again.
+    pub(super) fn is_idle(&self, rows: &[Row], place: Place) -> bool {
+        let now = letters_below(rows, place);
+        let known = self.below.iter().filter(|row| now.contains(row)).count();
+        known * 2 >= self.below.len()
+    }
+
+    /// Whether the screen says which key stops the program, and did not while it was idle.
+    pub(super) fn says_busy(&self, rows: &[Row], place: Place) -> bool {
+        !self.hints && shows_hint(rows, place)
+    }
+}
+
+fn letters_below(rows: &[Row], place: Place) -> Vec<String> {
+    let below = rows.get(place.row + 1..).unwrap_or_default();
+    let letters = |row: &Row| row.text.chars().filter(|c| c.is_alphabetic()).collect::<String>();
+    below.iter().map(letters).filter(|letters| !letters.is_empty()).collect()
+}
+
+fn shows_hint(rows: &[Row], place: Place) -> bool {
+    let above = rows.get(place.top.saturating_sub(HINT_ROWS)..place.top).unwrap_or_default();
+    let below = rows.get(place.row + 1..).unwrap_or_default();
+    let Some(pattern) = hint() else { return false };
+    above.iter().chain(below).any(|row| pattern.is_match(&row.text))
+}
+
+/// A key, and that it stops the program.
+fn hint() -> Option<&'static Regex> {
+    static HINT: OnceLock<Option<Regex>> = OnceLock::new();
+    let pattern = r"(?i)\b(?:esc|escape|ctrl[+-]c|\^c)\b.{0,12}\b(?:interrupt|cancel|stop|abort)\b";
+    HINT.get_or_init(|| Regex::new(pattern).ok()).as_ref()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(texts: &[&str]) -> Vec<Row> {
+        texts.iter().map(|text| Row { text: (*text).to_owned(), ..Row::default() }).collect()
+    }
+
+    const PLACE: Place = Place { top: 1, row: 2 };
+
+    #[test]
+    fn a_key_that_stops_the_program_is_named_while_it_works() {
+        let idle = rows(&["words", "────", "> ", "────", "model"]);
+        let footer = Footer::learn(&idle, PLACE);
+        assert!(footer.is_idle(&idle, PLACE) && !footer.says_busy(&idle, PLACE));
+        for busy in ["⠋ Working (esc to interrupt)", "(3s · Esc/Ctrl+C to interrupt)", "press ctrl-c to stop"]
+        {
+            let working = rows(&[busy, "────", "> ", "────", "model"]);
+            assert!(footer.says_busy(&working, PLACE), "{busy}");
+        }
+        let named = rows(&["words", "────", "> ", "────", "esc to cancel"]);
+        assert!(!Footer::learn(&named, PLACE).says_busy(&named, PLACE), "it always stands there");
+    }
+
+    #[test]
+    fn a_dialog_has_another_footer() {
+        let footer = Footer::learn(&rows(&["words", "────", "> ", "────", "model", "mode"]), PLACE);
+        assert!(!footer.is_idle(&rows(&["words", "────", "> ", "────", "enter to confirm"]), PLACE));
+    }
+}

@@ -1,0 +1,321 @@
+//! Finds the turns of a full-screen program that no profile describes.
+//!
+//! A program is full-screen when it shows the alternate screen, or repaints the main one around an input
+//! area, before anything was submitted to it. A shell never qualifies: its first prompt, or the first line
+//! that is entered, makes it a line program for the rest of the session, whatever runs in it later.
+//!
+//! Worked example, with the rows that matter:
+//!
+//! ```text
+//!  2.0 s  idle      ────────────          the cursor stands behind `❯ `: that is the empty input area
+//!                   ❯
+//!                   ────────────
+//!  2.4 s  typed     ❯ Name a colour.      the text appears there: Enter will submit it
+//!  3.0 s  Enter     > Name a colour.      a turn opens; rows above the area are compared from now on
+//!                   ⠋ Working 1s          ticks three times: a spinner
+//!                   ❯
+//!  4.1 s            > Name a colour.      the spinner is gone and the area is empty …
+//!                   ● Red.
+//!                   ❯
+//!  4.7 s  boundary                        … and nothing has moved for 600 ms. The text is `Red.`
+//! ```
+//!
+//! Without a spinner the screen must rest for 1.5 s, which is longer than a timer takes to tick. A dialog
+//! in the place of the area, or a draft that stayed in it, completes nothing. A program that reports
+//! OSC 7501 is believed instead of its screen. No bytes make this fail, and everything kept is bounded.
+
+mod area;
+mod footer;
+mod input;
+mod look;
+mod motion;
+mod output;
+mod words;
+
+use super::event::{Event, Happening, Signal, State, TtyMode};
+use super::keys::Keys;
+use super::raw::Raw;
+use super::sequence::Tokenizer;
+use super::signals::Light;
+use super::typed::Typed;
+use crate::screen::{Gatherer, Screen, Size};
+use area::{InputArea, Spot, is_painted_below};
+use footer::Footer;
+use motion::Motion;
+use std::collections::HashSet;
+use std::time::Duration;
+
+/// How many bytes wait for the screen; the next ones are painted in pieces of this size.
+const PENDING_BYTES_MAX: usize = 64 * 1024;
+
+/// How long the screen rests before a turn ends in which a spinner turned that is gone now.
+const REST_AFTER_SPINNER: Duration = Duration::from_millis(600);
+
+/// How long it rests otherwise: longer than a timer that counts seconds.
+const REST: Duration = Duration::from_millis(1500);
+
+/// How long an answer without words is waited for before the turn is given up.
+const WORDS_WAIT_MAX: Duration = Duration::from_secs(4);
+
+/// How long a ready status stands, and how long the output is given to end after it.
+const STATUS_HOLD: Duration = Duration::from_millis(50);
+const STATUS_QUIET: Duration = Duration::from_millis(70);
+const STATUS_QUIET_MAX: Duration = Duration::from_millis(250);
+
+/// How long something else stands in the place of the input area before it is a dialog.
+const DIALOG_HOLD: Duration = Duration::from_millis(500);
+
+/// How long a program may go on after Esc and still be stopped by it.
+const STOP_MAX: Duration = Duration::from_millis(1500);
+
+/// How long the empty area rests before a draft counts as erased.
+const ERASED_HOLD: Duration = Duration::from_millis(300);
+
+/// How long the screen rests before a draft that is begun tells that the answer is over.
+const REST_BEFORE_DRAFT: Duration = Duration::from_millis(500);
+
+/// How many repaints of the main screen tell a full-screen program.
+const REPAINTS_MIN: u32 = 3;
+
+/// How many rows above the input area may belong to it.
+const STICKY_ROWS_MAX: usize = 4;
+
+/// How many of them are remembered in all.
+const STICKY_MAX: usize = 64;
+
+/// How soon after output the screen is looked at.
+const GLANCE: Duration = Duration::from_millis(1);
+
+/// What kind of program this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Nothing tells yet.
+    Undecided,
+    /// It paints the whole screen: its turns are found here.
+    FullScreen,
+    /// It reads lines: its turns are found by the line rule.
+    LineProgram,
+}
+
+/// Where the session is.
+#[derive(Debug)]
+enum Phase {
+    /// No empty input area was seen yet.
+    Starting,
+    /// Nothing is submitted.
+    Idle,
+    Open(Open),
+}
+
+/// A turn that is not complete.
+#[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is seen by itself")]
+struct Open {
+    start: Duration,
+    /// What was typed, where the keys tell.
+    asked: Option<String>,
+    /// The typed text was seen in the input area.
+    echoed: bool,
+    /// The input area was empty after the submit.
+    taken: bool,
+    /// The program reported by OSC 7501 that it works.
+    reported: bool,
+    interrupted: bool,
+    escaped_at: Option<Duration>,
+    incomplete: bool,
+    /// The rows right above the input area at the submit.
+    above: Vec<String>,
+    /// The rows that stay there were told from the transcript.
+    sorted: bool,
+    /// The screen rests, and nothing was said.
+    silent: bool,
+}
+
+/// The text that is being typed.
+#[derive(Debug, Default)]
+struct Draft {
+    typed: Typed,
+    /// It was seen in the input area.
+    echoed: bool,
+    key_at: Duration,
+}
+
+/// The program's own report of its state.
+#[derive(Debug, Default)]
+struct Report {
+    light: Option<Light>,
+    /// The program says that it stopped, not that it is done.
+    stopped: bool,
+    at: Duration,
+}
+
+/// Finds the turns of a program that paints the whole screen.
+pub(super) struct FullScreen {
+    now: Duration,
+    screen: Screen,
+    pending: Vec<u8>,
+    tokens: Tokenizer,
+    keys: Keys,
+    tty: Option<TtyMode>,
+    verdict: Verdict,
+    repaints: u32,
+    title: Vec<u8>,
+    report: Report,
+    draft: Draft,
+    area: Option<InputArea>,
+    spot: Option<Spot>,
+    spot_lost_at: Duration,
+    /// What stands around the area while the program is idle.
+    footer: Footer,
+    motion: Motion,
+    gatherer: Option<Gatherer>,
+    /// Rows above the input area that are no part of the transcript.
+    sticky: HashSet<String>,
+    output_at: Duration,
+    look_at: Option<Duration>,
+    phase: Phase,
+    state: State,
+    signal: Option<Signal>,
+    raw: Option<Raw>,
+    out: Vec<Happening>,
+}
+
+impl FullScreen {
+    pub(super) fn new(size: Size) -> Self {
+        Self {
+            now: Duration::ZERO,
+            screen: Screen::new(size),
+            pending: Vec::new(),
+            tokens: Tokenizer::new(),
+            keys: Keys::new(),
+            tty: None,
+            verdict: Verdict::Undecided,
+            repaints: 0,
+            title: Vec::new(),
+            report: Report::default(),
+            draft: Draft::default(),
+            area: None,
+            spot: None,
+            spot_lost_at: Duration::ZERO,
+            footer: Footer::default(),
+            motion: Motion::default(),
+            gatherer: None,
+            sticky: HashSet::new(),
+            output_at: Duration::ZERO,
+            look_at: None,
+            phase: Phase::Starting,
+            state: State::Starting,
+            signal: None,
+            raw: None,
+            out: Vec::new(),
+        }
+    }
+
+    /// Keeps the program's output of a turn, up to `bytes_max` of it.
+    pub(super) fn keep_raw(&mut self, bytes_max: usize) {
+        self.raw = Some(Raw::new(bytes_max));
+    }
+
+    pub(super) fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+
+    /// Whether the cursor stands below everything that is painted, as in a line program.
+    pub(super) fn ends_at_cursor(&self) -> bool {
+        !is_painted_below(&self.screen, &self.screen.rows())
+    }
+
+    pub(super) fn state(&self) -> State {
+        self.state
+    }
+
+    pub(super) fn signal(&self) -> Option<Signal> {
+        self.signal
+    }
+
+    pub(super) fn held_bytes(&self) -> usize {
+        let raw = self.raw.as_ref().map_or(0, Raw::held_bytes);
+        self.pending.len() + self.draft.typed.held_bytes() + self.title.len() + raw
+    }
+
+    /// When the next tick is due.
+    pub(super) fn deadline(&self) -> Option<Duration> {
+        match (self.keys.deadline(), self.look_at) {
+            (Some(keys), Some(look)) => Some(keys.min(look)),
+            (keys, look) => keys.or(look),
+        }
+    }
+
+    /// Takes an event. What it returns counts only for a program that is known to be full-screen.
+    pub(super) fn feed(&mut self, now: Duration, event: Event<'_>) -> Vec<Happening> {
+        self.advance(now.max(self.now));
+        match event {
+            Event::Output(bytes) => self.output(bytes),
+            Event::Input(bytes) => self.input(bytes),
+            Event::TtyMode(mode) => self.tty_mode(mode),
+            Event::Resize(size) => self.resize(size),
+            Event::Interrupt => self.interrupt(),
+            Event::Gap => self.gap(),
+            Event::Tick => {}
+        }
+        std::mem::take(&mut self.out)
+    }
+
+    fn advance(&mut self, now: Duration) {
+        if now > self.now {
+            self.paint();
+        }
+        while let Some(due) = self.deadline().filter(|due| *due <= now) {
+            self.now = due.max(self.now);
+            if let Some(key) = self.keys.expire(self.now) {
+                self.key(key);
+            }
+            if self.look_at.is_some_and(|at| at <= self.now) {
+                self.look_at = None;
+                self.look();
+            }
+        }
+        self.now = now;
+    }
+
+    fn look_by(&mut self, at: Duration) {
+        self.look_at = Some(self.look_at.map_or(at, |look| look.min(at)));
+    }
+
+    fn tty_mode(&mut self, mode: TtyMode) {
+        self.tty = Some(mode);
+    }
+
+    fn resize(&mut self, size: Size) {
+        self.paint();
+        self.screen.resize(size);
+        self.motion.title_changed(self.now);
+        self.look_by(self.now + GLANCE);
+    }
+
+    fn gap(&mut self) {
+        self.paint();
+        self.screen.reset();
+        self.tokens = Tokenizer::new();
+        if let Some(gatherer) = &mut self.gatherer {
+            gatherer.gap();
+        }
+        if let Phase::Open(open) = &mut self.phase {
+            open.incomplete = true;
+        }
+    }
+}
+
+/// Whether what stands in the input area is what was typed. A paste may be shown in another form.
+fn is_echo(typed: Option<&[u8]>, shown: &str) -> bool {
+    let Some(typed) = typed.map(String::from_utf8_lossy).filter(|_| !shown.is_empty()) else { return false };
+    typed.contains('\n') || typed.trim_start().starts_with(shown) || typed.trim_end().ends_with(shown)
+}
+
+/// A row without its numbers, which count while it stays.
+fn masked(row: &str) -> String {
+    row.chars().map(|c| if c.is_numeric() { '0' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,94 @@
+//! The text of a turn of a program without a profile: which rows are the prompt, and the answer as read.
+//!
+//! The gatherer of screen profiles does the work. Its rules are made anew for each turn, because the only
+//! thing that is known about the transcript is what was typed: the rows that show it are the user's, and
+//! every other row that was added is the answer.
+
+use crate::screen::{Mark, TextRules};
+use regex::escape;
+
+/// How much of the prompt's first line marks its row: the rest may be wrapped.
+const HEAD_CHARS: usize = 24;
+
+/// The shortest line of a prompt of several lines that is recognised by itself.
+const LINE_CHARS_MIN: usize = 4;
+
+/// How many lines of a prompt are recognised.
+const LINES_MAX: usize = 64;
+
+/// What may stand in front of the prompt in the transcript, and of a line of it.
+const LEAD: &str = r"^[^\p{L}\p{N}]{0,8}";
+
+/// The signs that programs put in front of an answer.
+const BULLETS: [char; 9] = ['●', '•', '◆', '✦', '⏺', '◇', '✧', '○', '▪'];
+
+/// The cells of which scroll bars are made.
+const SCROLLBARS: &str = "┃█▐▓░▕";
+
+/// The rules for a turn that asked this, on a screen whose first row was this.
+pub(super) fn rules(asked: Option<&str>, first_row: &str) -> TextRules {
+    let mark = |row: String| Mark { row, ..Mark::default() };
+    let mut lines = asked.unwrap_or_default().lines().map(str::trim).filter(|line| !line.is_empty());
+    let user = lines.next().map(|line| mark(format!("{LEAD}{}", escape(&head(line)))));
+    let rest = lines.filter(|line| line.chars().count() >= LINE_CHARS_MIN).take(LINES_MAX);
+    TextRules {
+        user: user.into_iter().collect(),
+        drop: rest.map(|line| mark(format!("{LEAD}{}", escape(&head(line))))).collect(),
+        // A header that stays while the transcript scrolls; where it scrolls away nothing is lost.
+        pinned: vec![mark(format!("^{}$", escape(first_row)))],
+        scrollbar: SCROLLBARS.to_owned(),
+        ..TextRules::default()
+    }
+}
+
+/// The beginning of a line, without the blanks at which it may be wrapped.
+fn head(line: &str) -> String {
+    line.chars().take(HEAD_CHARS).collect::<String>().trim_end().to_owned()
+}
+
+/// The answer without the program's bullet and margin.
+pub(super) fn cleaned(text: &str) -> String {
+    let bare: Vec<String> = text.lines().map(without_bullet).collect();
+    // Edges of boxes around the prompt and the input are no part of the answer; those of a table are.
+    let is_word = |line: &String| !line.trim().is_empty() && !super::area::is_rule(line);
+    let first = bare.iter().position(is_word).unwrap_or(bare.len());
+    let last = bare.iter().rposition(is_word).map_or(first, |last| last + 1);
+    let lines = bare.get(first..last).unwrap_or_default();
+    let margin = |line: &String| line.len() - line.trim_start_matches(' ').len();
+    let printed = lines.iter().filter(|line| !line.trim().is_empty());
+    let least = printed.map(margin).min().unwrap_or(0);
+    let cut: Vec<&str> = lines.iter().map(|line| line.get(least..).unwrap_or_default().trim_end()).collect();
+    cut.join("\n")
+}
+
+/// A row whose bullet is a blank; a list's own bullet stays, since it is indented.
+fn without_bullet(line: &str) -> String {
+    let blanks = line.len() - line.trim_start_matches(' ').len();
+    let mut rest = line.get(blanks..).unwrap_or_default().chars();
+    match (rest.next(), rest.next()) {
+        (Some(bullet), Some(' ')) if blanks < 2 && BULLETS.contains(&bullet) => {
+            format!("{}  {}", " ".repeat(blanks), rest.as_str())
+        }
+        _ => line.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_margin_and_the_bullet_are_the_programs() {
+        assert_eq!(cleaned(" ● Hello\n\n   • Red\n   • Blue\n"), "Hello\n\n• Red\n• Blue");
+        assert_eq!(cleaned("  a\n    b"), "a\n  b");
+        assert_eq!(cleaned("────────────────\n  a"), "a");
+    }
+
+    #[test]
+    fn the_prompt_is_known_by_its_beginning() {
+        let rules = rules(Some("What is (this)?\nsecond line"), "");
+        assert_eq!(rules.user.len(), 1);
+        assert!(regex::Regex::new(&rules.user[0].row).unwrap().is_match("  > What is (this)?"));
+        assert!(regex::Regex::new(&rules.drop[0].row).unwrap().is_match("second line"));
+    }
+}

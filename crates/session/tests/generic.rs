@@ -1,0 +1,115 @@
+//! Programs without a profile: what `generic` finds by itself, on recordings of real programs.
+//!
+//! The full-screen detector is written for programs that nobody has seen, so it is measured on all of
+//! them: it must find most turns and invent none. Line programs keep the line rule to the letter.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+#[path = "scorecard/score.rs"]
+mod score;
+#[path = "scorecard/truth.rs"]
+mod truth;
+
+use score::{Score, score};
+use std::path::{Path, PathBuf};
+use truth::Truth;
+use turnkeep_session::detector::{Entry, Profile, ProfileSpec, parse_recording, presets, replay};
+
+/// Programs that paint the whole screen; every other recorded one reads lines.
+const FULL_SCREEN: [&str; 11] =
+    ["claude", "codex", "gemini", "opencode", "copilot", "pi", "qwen", "vibe", "cn", "kilo", "cline"];
+
+fn directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/terminals")
+}
+
+fn recording(name: &str) -> Vec<Entry> {
+    let bytes = std::fs::read(directory().join(format!("{name}.jsonl.zst"))).unwrap();
+    let text = zstd::decode_all(bytes.as_slice()).unwrap();
+    parse_recording(std::str::from_utf8(&text).unwrap()).unwrap()
+}
+
+fn truth(name: &str) -> Truth {
+    let text = std::fs::read_to_string(directory().join(format!("{name}.truth.json"))).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+/// The recordings of programs that paint the whole screen, or of all others.
+fn names(full_screen: bool) -> Vec<String> {
+    let name = |file: std::io::Result<std::fs::DirEntry>| {
+        Some(file.unwrap().file_name().to_str()?.strip_suffix(".jsonl.zst")?.to_owned())
+    };
+    let mut names: Vec<String> = std::fs::read_dir(directory()).unwrap().filter_map(name).collect();
+    names.retain(|name| FULL_SCREEN.contains(&program(name)) == full_screen);
+    names.sort();
+    names
+}
+
+fn program(name: &str) -> &str {
+    name.split(['-', '.']).next().unwrap()
+}
+
+fn generic() -> Profile {
+    presets().get("generic").unwrap()
+}
+
+fn card(name: &str) -> Score {
+    score(&truth(name), &replay(generic(), &recording(name)))
+}
+
+/// The scores of some recordings together.
+#[derive(Debug, Default)]
+struct Total {
+    turns: usize,
+    found: usize,
+    /// Turns that end where none does, described.
+    invented: Vec<String>,
+}
+
+fn total(names: impl IntoIterator<Item = String>) -> Total {
+    let mut total = Total::default();
+    for name in names {
+        let score = card(&name);
+        println!("{name:22} {score}");
+        total.turns += score.turns;
+        total.found += score.found;
+        if score.invented + score.early > 0 {
+            total.invented.push(format!("{name}: {:?}", score.faults));
+        }
+    }
+    println!("{} of {} turns found", total.found, total.turns);
+    total
+}
+
+fn recordings_of(programs: &[&str]) -> Vec<String> {
+    names(true).into_iter().filter(|name| programs.contains(&program(name))).collect()
+}
+
+#[test]
+fn programs_without_their_profile_are_learned() {
+    let total = total(recordings_of(&["copilot", "pi", "qwen", "vibe", "cn", "kilo", "cline"]));
+    assert!(total.found * 100 >= total.turns * 80, "{} of {}", total.found, total.turns);
+    assert_eq!(total.invented, Vec::<String>::new());
+}
+
+#[test]
+fn programs_for_which_it_was_not_written_are_learned_too() {
+    let total = total(recordings_of(&["claude", "codex", "gemini", "opencode"]));
+    assert!(total.found * 100 >= total.turns * 60, "{} of {}", total.found, total.turns);
+    assert_eq!(total.invented, Vec::<String>::new());
+}
+
+/// The profile as it was before it knew anything but lines.
+fn line_rule_only() -> Profile {
+    let known = presets();
+    let spec = known.spec("generic").unwrap();
+    let plain = ProfileSpec { status: false, marks: false, full_screen: false, ..spec.clone() };
+    Profile::new("generic", &plain).unwrap()
+}
+
+#[test]
+fn line_programs_keep_the_line_rule_to_the_letter() {
+    for name in names(false) {
+        let entries = recording(&name);
+        assert!(replay(generic(), &entries) == replay(line_rule_only(), &entries), "{name}");
+    }
+}
