@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<()> {
 
 /// The first words of the turn that was taken. A turn that has left its ring since has none.
 fn preview(broker: &mut Connection, session: &str, turn_id: &str) -> Option<String> {
-    let list = ListTurns { session: session.to_owned(), limit: None, preview: true };
+    let list = ListTurns { session: session.to_owned(), preview: true, ..ListTurns::default() };
     let turns = broker.list_turns(list).ok()?;
     let turn = turns.into_iter().find(|turn| turn.turn_id == turn_id)?;
     turn.preview.filter(|preview| !preview.is_empty())

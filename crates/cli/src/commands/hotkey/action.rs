@@ -84,7 +84,7 @@ impl Action {
 
 async fn capture(broker: &mut AsyncConnection, session: &SessionInfo) -> Result<String, Error> {
     let (turn_id, size) = broker.capture(&session.session).await?;
-    let list = ListTurns { session: session.session.clone(), limit: None, preview: true };
+    let list = ListTurns { session: session.session.clone(), preview: true, ..ListTurns::default() };
     let turns = broker.list_turns(list).await?;
     let turn = turns.into_iter().find(|turn| turn.turn_id == turn_id);
     let words = turn.and_then(|turn| turn.preview).unwrap_or_default();

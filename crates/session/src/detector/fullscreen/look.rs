@@ -132,7 +132,7 @@ impl FullScreen {
 
     fn text(&mut self, interrupted: bool) -> Gathered {
         let ending = if interrupted { Ending::Interrupted } else { Ending::Complete };
-        let empty = Gathered { text: String::new(), incomplete: true };
+        let empty = Gathered { text: String::new(), incomplete: true, followed: false };
         let gathered = self.gatherer.as_ref().map_or(empty, |gatherer| gatherer.text(ending));
         Gathered { text: words::cleaned(&gathered.text), ..gathered }
     }
@@ -147,6 +147,7 @@ impl FullScreen {
             truncated: false,
             interrupted,
             incomplete: open.incomplete || gathered.incomplete,
+            unprompted: false,
             signal,
             start: open.start,
             end: self.now,

@@ -208,7 +208,7 @@ impl Detector {
         view.begin(&Typed::default(), false);
         self.phase = Phase::Open(Open { start: self.now, unprompted: true, busy: true, ..Open::default() });
         if let Some(raw) = &mut self.raw {
-            *raw = Raw::new(raw.bytes_max);
+            raw.clear();
         }
     }
 
