@@ -61,12 +61,13 @@ impl Filter {
     fn keeps(&mut self, says: Says) -> bool {
         let was_busy = self.was_busy;
         self.was_busy |= says == Says::Busy;
-        match (self.fault, says) {
-            (_, Says::Else) => true,
-            (Fault::Missing, _) | (Fault::StuckReady, Says::Busy) | (Fault::StuckBusy, Says::Ready) => false,
-            (Fault::StuckBusyLater, _) => !was_busy,
-            (Fault::StuckReady, Says::Ready) | (Fault::StuckBusy, Says::Busy) => true,
-        }
+        says == Says::Else
+            || match self.fault {
+                Fault::Missing => false,
+                Fault::StuckReady => says == Says::Ready,
+                Fault::StuckBusy => says == Says::Busy,
+                Fault::StuckBusyLater => !was_busy,
+            }
     }
 
     /// What an operating system command or a mode says.

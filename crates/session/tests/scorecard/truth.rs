@@ -17,6 +17,7 @@ pub(crate) struct Truth {
 
 /// What is known about a turn.
 #[derive(Debug, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of the file")]
 pub(crate) struct TrueTurn {
     pub(crate) turn: String,
     pub(crate) model_done_t: f64,
