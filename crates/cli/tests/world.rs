@@ -730,9 +730,9 @@ fn n12_an_entry_that_is_edited_on_the_disk_is_found() {
 
 #[test]
 fn the_contexts_of_worlds_are_apart_and_a_graph_leaves_no_line_in_them() {
-    let sandbox = Sandbox::new().with_team().with_turns();
+    let sandbox = Sandbox::new().with_turns().with_team();
     let contexts = |args: &[&str]| {
-        let listed = sandbox.ok(&[&["ctx", "list", "--json"], args].concat());
+        let listed = sandbox.ok(&[&["ctx", "list", "--json"][..], args].concat());
         listed.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect::<Vec<_>>()
     };
     let own = contexts(&[]);
