@@ -164,7 +164,9 @@ fn put_figures(out: &mut Vec<u8>, index: &Index, term: u32) {
     out.extend_from_slice(&[peak.count, peak.length]);
     if let Some(tally) = index.tallies.get(&term) {
         put(out, tally.len());
-        tally.iter().for_each(|count| put(out, *count as usize));
+        for count in tally {
+            put(out, *count as usize);
+        }
     }
 }
 

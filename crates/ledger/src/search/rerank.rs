@@ -15,7 +15,7 @@ use super::scoring::{Known, Scoring};
 use super::words::words;
 
 /// So many of the best are looked at again; those behind them keep their places.
-pub const RERANKED: usize = 50;
+pub const RERANKED: usize = 20;
 
 /// What the first and the second entry before an entry lend of their scores. A question tells more about
 /// its answer than the answer about its question, so these are more than [`NEXT`].
