@@ -198,10 +198,9 @@ pub(crate) async fn lock(dir: &DataDir) -> Result<DataDirLock> {
         };
         let server = server_on(dir).await;
         let tries_max = match (&error, &server) {
-            (LockError::ReadOnly { .. } | LockError::Io { .. }, _) => 0,
             (LockError::Held { .. }, None) => LOCK_TRIES_MAX,
             (LockError::Held { .. }, Some(note)) if note.passing => AGENT_TRIES_MAX,
-            (LockError::Held { .. }, Some(_)) => 0,
+            (LockError::Held { .. }, Some(_)) | (LockError::ReadOnly { .. } | LockError::Io { .. }, _) => 0,
         };
         if tries >= tries_max {
             return Err(locked(&error, server.as_ref()).into());

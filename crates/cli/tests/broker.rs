@@ -256,7 +256,13 @@ fn a_paste_into_a_dialog_is_refused_unless_it_is_forced() {
     review.turn_completed(turn("aaaa1111", "one\ntwo", "one\ntwo")).unwrap();
     desk.says("capture review");
     let state = AgentState::Blocked;
-    let change = StateChange { session: "aaaa1111".to_owned(), state, since: Timestamp(5), ..StateChange::default() };
+    let change = StateChange {
+        session: "aaaa1111".to_owned(),
+        state,
+        since: Timestamp(5),
+        signal: None,
+        unanswered: 0,
+    };
     review.state(change).unwrap();
     let refused = "error: the program shows a dialog or has shown no prompt yet: a paste would answer it (blocked)\n\
                    hint: answer it in its terminal first, or paste all the same with --force\n[1]\n";

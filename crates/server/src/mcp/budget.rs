@@ -42,7 +42,7 @@ impl Budget {
     }
 
     /// How many bytes of a text fit beside a value that has none of it yet, up to the end of a character.
-    pub(super) fn piece_of(&self, text: &str, rest: &Value) -> usize {
+    pub(super) fn piece_of(self, text: &str, rest: &Value) -> usize {
         let left = self.left.saturating_sub(rest.to_string().len() + 1);
         prefix_within(text, left)
     }

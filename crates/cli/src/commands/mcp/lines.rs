@@ -118,11 +118,11 @@ impl IdFinder {
         if self.depth != 1 || is_mark {
             return;
         }
-        let kept = match self.at_value {
-            false => &mut self.key,
-            true if self.key.trim_ascii() == b"\"id\"" => &mut self.value,
-            true => return,
-        };
+        let is_of_id = self.key.trim_ascii() == b"\"id\"";
+        let kept = if self.at_value { &mut self.value } else { &mut self.key };
+        if self.at_value && !is_of_id {
+            return;
+        }
         if kept.len() < ID_BYTES_MAX {
             kept.push(byte);
         }

@@ -642,7 +642,7 @@ fn without_ids(text: &str) -> String {
             if number == met.len() {
                 met.push(id);
             }
-            out.push_str(&format!("<{number}>"));
+            out.extend(["<", &number.to_string(), ">"]);
             rest = &rest[28..];
         } else {
             out.push(character);
