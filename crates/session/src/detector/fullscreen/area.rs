@@ -22,6 +22,9 @@ const EDGE_ROWS_MAX: usize = 6;
 /// The shortest draft by which an area is found where no cursor shows it, in characters.
 const DRAFT_CHARS_MIN: usize = 3;
 
+/// The shortest draft that may take several rows, in characters.
+const LONG_DRAFT_CHARS: usize = 20;
+
 /// How the empty input area looks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct InputArea {
@@ -88,6 +91,11 @@ impl InputArea {
         let cursor = usize::from(screen.cursor().0);
         let from = if self.has_cursor { cursor } else { rows.len().checked_sub(1)? };
         let first = self.first_row(rows, from)?;
+        // Half a frame leaves the cursor anywhere: only a long draft has a second row.
+        let is_long = typed.contains('\n') || typed.chars().count() >= LONG_DRAFT_CHARS;
+        if self.has_cursor && first != from && !is_long {
+            return None;
+        }
         let left = if self.has_cursor { screen.left_of_cursor() } else { rows.get(first)?.text.clone() };
         let draft = match left.trim_start().strip_prefix(&self.left) {
             Some(draft) if first == from || !self.has_cursor => draft,

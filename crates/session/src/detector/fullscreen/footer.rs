@@ -6,7 +6,14 @@
 
 use crate::screen::Row;
 use regex::Regex;
+use std::collections::HashSet;
 use std::sync::OnceLock;
+
+/// The shortest word that counts, in characters.
+const WORD_CHARS_MIN: usize = 3;
+
+/// One of so many words must be there again: hints come and go, and a dialog has hardly any of them.
+const WORDS_SHARE: usize = 4;
 
 /// How many rows above the input area may say which key stops the program.
 const HINT_ROWS: usize = 4;
@@ -14,8 +21,8 @@ const HINT_ROWS: usize = 4;
 /// The rows near an idle input area.
 #[derive(Debug, Default)]
 pub(super) struct Footer {
-    /// The letters of each row below it.
-    below: Vec<String>,
+    /// The words below it.
+    below: HashSet<String>,
     /// Whether the idle screen itself names a key that stops something.
     hints: bool,
 }
@@ -30,14 +37,14 @@ pub(super) struct Place {
 impl Footer {
     /// Learns the rows near an idle input area.
     pub(super) fn learn(rows: &[Row], place: Place) -> Self {
-        Self { below: letters_below(rows, place), hints: shows_hint(rows, place) }
+        Self { below: words_below(rows, place), hints: shows_hint(rows, place) }
     }
 
-    /// Whether half of the idle rows stand below the area again.
+    /// Whether enough of the idle words stand below the area again.
     pub(super) fn is_idle(&self, rows: &[Row], place: Place) -> bool {
-        let now = letters_below(rows, place);
-        let known = self.below.iter().filter(|row| now.contains(row)).count();
-        known * 2 >= self.below.len()
+        let now = words_below(rows, place);
+        let known = self.below.intersection(&now).count();
+        known * WORDS_SHARE >= self.below.len()
     }
 
     /// Whether the screen says which key stops the program, and did not while it was idle.
@@ -46,10 +53,10 @@ impl Footer {
     }
 }
 
-fn letters_below(rows: &[Row], place: Place) -> Vec<String> {
+fn words_below(rows: &[Row], place: Place) -> HashSet<String> {
     let below = rows.get(place.row + 1..).unwrap_or_default();
-    let letters = |row: &Row| row.text.chars().filter(|c| c.is_alphabetic()).collect::<String>();
-    below.iter().map(letters).filter(|letters| !letters.is_empty()).collect()
+    let words = below.iter().flat_map(|row| row.text.split(|c: char| !c.is_alphabetic()));
+    words.filter(|word| word.chars().count() >= WORD_CHARS_MIN).map(str::to_owned).collect()
 }
 
 fn shows_hint(rows: &[Row], place: Place) -> bool {

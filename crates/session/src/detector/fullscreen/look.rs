@@ -104,7 +104,8 @@ impl FullScreen {
         let interrupted = open.interrupted || open.escaped_at.is_some_and(|at| self.was_stopped(at, signal));
         let gathered = self.text(interrupted);
         let is_command = open.asked.as_deref().is_some_and(is_command);
-        let said = gathered.text.contains(|c: char| !c.is_whitespace());
+        let said = gathered.text.contains(|c: char| !c.is_whitespace())
+            && !(interrupted && words::is_stop_notice(&gathered.text));
         let counts = said && (!is_command || self.motion.spun || open.reported);
         let patience = self.motion.changed_at.max(self.report.at) + WORDS_WAIT_MAX;
         if !said && !interrupted && self.now < patience {

@@ -69,7 +69,7 @@ pub(super) struct Moment {
 
 impl Motion {
     /// Takes the rows of a frame; says whether something changed that means something.
-    pub(super) fn observe(&mut self, moment: Moment, rows: Vec<String>) -> bool {
+    pub(super) fn observe(&mut self, moment: Moment, rows: &[String]) -> bool {
         let rows = rows.iter().map(|row| row.trim_end_matches(BARS).to_owned()).collect();
         let before = std::mem::replace(&mut self.rows, rows);
         let is_input = |at: usize| moment.input.is_some_and(|place| (place.top..=place.row).contains(&at));
@@ -150,7 +150,7 @@ mod tests {
 
     fn frame(motion: &mut Motion, ms: u64, asked: bool, rows: &[&str]) -> bool {
         let rows = rows.iter().map(|row| (*row).to_owned()).collect();
-        motion.observe(Moment { now: Duration::from_millis(ms), asked, input: None }, rows)
+        motion.observe(Moment { now: Duration::from_millis(ms), asked, input: None }, &rows)
     }
 
     #[test]

@@ -130,7 +130,7 @@ impl FullScreen {
         let asked = matches!(self.phase, Phase::Open(_));
         let input = self.place();
         let texts = rows.into_iter().map(|row| row.text).collect();
-        self.motion.observe(Moment { now: self.now, asked, input }, texts);
+        self.motion.observe(Moment { now: self.now, asked, input }, &texts);
     }
 
     /// Decides what kind of program it is, where the alternate screen does not tell.

@@ -25,6 +25,16 @@ const BULLETS: [char; 9] = ['●', '•', '◆', '✦', '⏺', '◇', '✧', '�
 /// The cells of which scroll bars are made.
 const SCROLLBARS: &str = "┃█▐▓░▕";
 
+/// The words with which programs say that they were stopped.
+const STOPPED: [&str; 5] = ["interrupted", "cancelled", "canceled", "aborted", "stopped"];
+
+/// Whether a text is nothing but the notice that the program was stopped.
+pub(super) fn is_stop_notice(text: &str) -> bool {
+    let text = text.trim().to_lowercase();
+    let mut words = text.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty());
+    !text.contains('\n') && words.by_ref().take(3).any(|word| STOPPED.contains(&word))
+}
+
 /// The rules for a turn that asked this, on a screen whose first row was this.
 pub(super) fn rules(asked: Option<&str>, first_row: &str) -> TextRules {
     let mark = |row: String| Mark { row, ..Mark::default() };
@@ -82,6 +92,13 @@ mod tests {
         assert_eq!(cleaned(" ● Hello\n\n   • Red\n   • Blue\n"), "Hello\n\n• Red\n• Blue");
         assert_eq!(cleaned("  a\n    b"), "a\n  b");
         assert_eq!(cleaned("────────────────\n  a"), "a");
+    }
+
+    #[test]
+    fn a_notice_of_a_stop_is_no_answer() {
+        assert!(is_stop_notice("Interrupted by user - Press enter to continue"));
+        assert!(is_stop_notice("Operation aborted"));
+        assert!(!is_stop_notice("The clock stopped at noon, when\nthe mill did."));
     }
 
     #[test]
