@@ -38,7 +38,7 @@ impl ToolRate {
         }
         if window.calls >= CALLS_MAX {
             let wait = WINDOW.saturating_sub(now.duration_since(window.began));
-            return Err(retry_later(format!("this token may make {CALLS_MAX} calls a minute"), wait));
+            return Err(retry_later(&format!("this token may make {CALLS_MAX} calls a minute"), wait));
         }
         window.calls += 1;
         Ok(())

@@ -129,11 +129,11 @@ fn present<K: Eq + Hash>(windows: &mut HashMap<K, Window>, key: K, now: Instant)
 fn too_much(allowed: Allowed, whose: &str, wait: Duration) -> ApiError {
     let Allowed { requests, bytes } = allowed;
     let message = format!("{whose} may write {requests} times and {bytes} bytes a minute");
-    retry_later(message, wait)
+    retry_later(&message, wait)
 }
 
 /// A refusal that says when to try again, in words and as a value.
-pub(crate) fn retry_later(message: String, wait: Duration) -> ApiError {
+pub(crate) fn retry_later(message: &str, wait: Duration) -> ApiError {
     let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
     let seconds = seconds.max(1);
     ApiError::new(ErrorCode::TooManyRequests, format!("{message}: try again in {seconds} seconds"))

@@ -376,6 +376,7 @@ pub(super) async fn pocket(
 }
 
 /// Which part of a list is asked for.
+#[derive(Clone, Copy)]
 struct Slice {
     skip: usize,
     limit: usize,

@@ -196,7 +196,8 @@ fn a_paste_that_must_not_answer_a_dialog_is_refused_while_one_is_shown() {
     for (state, refused) in
         [(AgentState::Ready, false), (AgentState::Working, false), (AgentState::Blocked, true)]
     {
-        let change = StateChange { session: "s".to_owned(), state, since: Timestamp(5), signal: None };
+        let change =
+            StateChange { session: "s".to_owned(), state, since: Timestamp(5), signal: None, unanswered: 0 };
         bench.ask(WRAPPER, Request::State(change)).unwrap();
         let expect = if refused { Err(Reason::Blocked) } else { Ok(injected("a")) };
         assert_eq!(bench.effect(careful()), expect, "{state:?}");

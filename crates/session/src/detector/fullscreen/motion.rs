@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     fn frame(motion: &mut Motion, ms: u64, asked: bool, rows: &[&str]) -> bool {
-        let rows = rows.iter().map(|row| (*row).to_owned()).collect();
+        let rows: Vec<String> = rows.iter().map(|row| (*row).to_owned()).collect();
         motion.observe(Moment { now: Duration::from_millis(ms), asked, input: None }, &rows)
     }
 
