@@ -79,7 +79,6 @@ pub struct BadRequest {
 
 /// A session, as its wrapper announces it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "independent facts, each a field of the message")]
 pub struct Register {
     /// The session's id.
     pub session: String,
