@@ -56,20 +56,21 @@ pub(crate) fn arranged(cli: Command) -> Command {
 fn groups(cli: &Command) -> String {
     let header = cli.get_styles().get_header();
     let literal = cli.get_styles().get_literal();
-    let mut text = String::new();
+    let mut lines = Vec::new();
     for (title, names) in GROUPS {
-        text.push_str(&format!("{header}{title}:{header:#}\n"));
+        lines.push(format!("{header}{title}:{header:#}"));
         for name in names {
             let about = cli.find_subcommand(name).and_then(Command::get_about);
             let about = about.map(ToString::to_string).unwrap_or_default();
             let padding = " ".repeat(DESCRIPTION_AT.saturating_sub(name.len() + 2));
-            let lines = wrapped(&about, COLUMNS - DESCRIPTION_AT);
-            let about = lines.join(&format!("\n{}", " ".repeat(DESCRIPTION_AT)));
-            text.push_str(&format!("  {literal}{name}{literal:#}{padding}{about}\n"));
+            let about = wrapped(&about, COLUMNS - DESCRIPTION_AT);
+            let about = about.join(&format!("\n{}", " ".repeat(DESCRIPTION_AT)));
+            lines.push(format!("  {literal}{name}{literal:#}{padding}{about}"));
         }
-        text.push('\n');
+        lines.push(String::new());
     }
-    text
+    lines.push(String::new());
+    lines.join("\n")
 }
 
 /// A command and those below it with examples that fit.

@@ -93,15 +93,21 @@ impl Wanted {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BadReference {
     wanted: Wanted,
-    /// What it names instead, and which command takes that.
-    found: Option<(&'static str, &'static str)>,
+    found: Option<Elsewhere>,
+}
+
+/// What a text names instead, and which command takes that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Elsewhere {
+    kind: &'static str,
+    command: &'static str,
 }
 
 impl fmt::Display for BadReference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "expected {}", self.wanted.expected())?;
         match self.found {
-            Some((kind, command)) => write!(f, "; this is {kind}: `turnkeep {command}` takes it"),
+            Some(Elsewhere { kind, command }) => write!(f, "; this is {kind}: `turnkeep {command}` takes it"),
             None => Ok(()),
         }
     }
@@ -162,14 +168,15 @@ fn captured(text: &str) -> Option<CapturedName> {
 }
 
 /// What a thing is called, and the command that takes it.
-fn elsewhere(found: &Reference) -> (&'static str, &'static str) {
-    match found {
+fn elsewhere(found: &Reference) -> Elsewhere {
+    let (kind, command) = match found {
         Reference::Context(_) => ("a context of the store", "show"),
         Reference::Turn(_) => ("a turn of the store", "show"),
         Reference::Blob(_) => ("a blob of the store", "show"),
         Reference::Session(_) => ("a session", "turns"),
         Reference::CapturedTurn(_) => ("a captured turn", "turn"),
-    }
+    };
+    Elsewhere { kind, command }
 }
 
 /// A context: `ctx:12` or `12`.
