@@ -127,7 +127,7 @@ impl Example {
     /// A remark begins behind a `#`, or behind three blanks.
     fn read(example: &str) -> Self {
         let marks = ["  # ", "   "];
-        let found = marks.iter().filter_map(|mark| example.split_once(mark)).next();
+        let found = marks.iter().find_map(|mark| example.split_once(mark));
         let Some((command, remark)) = found else {
             return Self { command: example.trim_end().to_owned(), remark: None };
         };

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use turnkeep_journal::MemoryStorage;
@@ -62,7 +63,9 @@ fn leave(store: Store, disk: &MemoryStorage, how: Reopening, older: &Files) -> F
             files.extend(index.map(|(name, bytes)| (name.clone(), bytes.clone())));
         }
         Reopening::IndexDamaged => {
-            let last = files.iter_mut().rfind(|(name, _)| name.ends_with(".ckpt"));
+            let last = files.iter_mut().rfind(|(name, _)| {
+                Path::new(name.as_str()).extension().is_some_and(|extension| extension == "ckpt")
+            });
             if let Some((_, bytes)) = last {
                 let middle = bytes.len() / 2;
                 bytes[middle] ^= 4;

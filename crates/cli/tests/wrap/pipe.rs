@@ -58,7 +58,7 @@ fn a_lot_of_output_on_both_streams_arrives_whole() {
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    let lines = |word: &str| (0..3000).map(|i| format!("{word} {i}\n")).collect::<String>();
+    let lines = |word: &str| (0..3000).map(|i| format!("{word} {i}\n")).collect::<Vec<_>>().concat();
     assert!(output.stdout == lines("out").as_bytes(), "standard output differs");
     assert!(output.stderr == lines("err").as_bytes(), "standard error differs");
 }

@@ -1,6 +1,7 @@
 //! The end of the log cut off at every byte.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use turnkeep_journal::MemoryStorage;
@@ -39,7 +40,12 @@ fn sample() -> Sample {
     let end = usize::try_from(store.log().bytes_used()).unwrap();
     steps.push(Step { end, trial: trial.clone() });
     let mut killed = disk.files();
-    assert!(end < killed[SEGMENT].len() && !killed.keys().any(|name| name.ends_with(".ckpt")));
+    assert!(
+        end < killed[SEGMENT].len()
+            && !killed
+                .keys()
+                .any(|name| Path::new(name).extension().is_some_and(|extension| extension == "ckpt"))
+    );
     killed.retain(|name, _| !name.starts_with("index/"));
     store.close();
     Sample { trial, steps, killed, closed: disk.files() }

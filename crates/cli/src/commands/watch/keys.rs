@@ -35,7 +35,11 @@ pub(super) struct Keys {
 impl Keys {
     /// Reads typed bytes, and says whether q or Ctrl-C was pressed.
     pub(super) fn want_to_leave(&mut self, typed: &[u8]) -> bool {
-        typed.iter().fold(false, |leaves, byte| self.takes_leave(*byte) || leaves)
+        let mut leaves = false;
+        for byte in typed {
+            leaves |= self.takes_leave(*byte);
+        }
+        leaves
     }
 
     fn takes_leave(&mut self, byte: u8) -> bool {
@@ -44,20 +48,18 @@ impl Keys {
             (At::String, 0x07) | (At::StringEscape, b'\\') => self.at = At::Ground,
             (At::String, _) => {}
             (_, 0x1b) => self.at = At::Escape,
-            (At::StringEscape, _) => self.at = At::String,
+            (At::StringEscape, _) | (At::Escape, b']' | b'P' | b'_' | b'^' | b'X') => self.at = At::String,
             (At::Escape, b'[') => {
                 self.sequence.clear();
                 self.at = At::Control;
             }
-            (At::Escape, b']' | b'P' | b'_' | b'^' | b'X') => self.at = At::String,
-            // A key with Alt.
-            (At::Escape, _) => self.at = At::Ground,
             (At::Control, 0x40..=0x7e) => {
                 self.at = At::Ground;
                 return self.ends_with(byte);
             }
             (At::Control, _) if self.sequence.len() < SEQUENCE_BYTES_MAX => self.sequence.push(byte),
-            (At::Control, _) => self.at = At::Ground,
+            // A sequence that is too long, or a key with Alt.
+            (At::Control | At::Escape, _) => self.at = At::Ground,
             (At::Ground, 0x03 | b'q' | b'Q') => return !self.pasting,
             (At::Ground, _) => {}
         }
@@ -73,10 +75,11 @@ impl Keys {
             // kitty: `code;modifiers:event u`; the third event is the key's release.
             (_, b'u') => return is_key(&sequence.split(';').collect::<Vec<_>>()),
             // xterm: `27;modifiers;code ~`.
-            (_, b'~') => match sequence.split(';').collect::<Vec<_>>()[..] {
-                ["27", modifiers, code] => return is_key(&[code, modifiers]),
-                _ => {}
-            },
+            (_, b'~') => {
+                if let ["27", modifiers, code] = sequence.split(';').collect::<Vec<_>>()[..] {
+                    return is_key(&[code, modifiers]);
+                }
+            }
             _ => {}
         }
         false

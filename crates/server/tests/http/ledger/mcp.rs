@@ -450,7 +450,7 @@ async fn a_read_waits_until_something_visible_comes() {
         team.write("r-2", "for the operator", Some(&["GEORGE"])).await;
         team.write("r-3", "for all", None).await;
     };
-    let ((page, failed), ()) = within(async { tokio::join!(waiting, write) }).await;
+    let ((page, failed), ()) = Box::pin(within(async { tokio::join!(waiting, write) })).await;
     assert!(!failed, "{page}");
     let texts: Vec<_> = page["stream"]["entries"].as_array().unwrap().iter().map(|e| &e["text"]).collect();
     assert_eq!(texts, ["for all"]);
