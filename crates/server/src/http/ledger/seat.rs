@@ -136,7 +136,7 @@ fn people_in_words(room: &Room) -> String {
     });
     match count {
         0 => ": nobody was added yet".to_owned(),
-        ..=NAMED_MAX => format!("; there are: {names}"),
+        1..=NAMED_MAX => format!("; there are: {names}"),
         _ => format!("; there are: {names} and {} more", count - NAMED_MAX),
     }
 }
