@@ -942,6 +942,11 @@ export interface components {
         };
         /** @description What a tool is held to. */
         Constraints: {
+            /**
+             * @description Of `LEDGER_SEARCH`: at most so many of the results may be context, 0 to 200; as many as `limit`
+             *     unless given.
+             */
+            context?: number | null;
             /** @description 1 to 200; 10 unless given. */
             limit?: number | null;
             /** @description Whose. */
@@ -1437,6 +1442,11 @@ export interface components {
             author_id: string;
             /** @description Its bundle. */
             bundle_id: string;
+            /**
+             * @description True when the entry has nothing that was asked for but stands beside one that has; else it is
+             *     left out.
+             */
+            context?: boolean | null;
             /** @description When, in the world. */
             created_at_world: string;
             /** @description The entry. */
@@ -1485,12 +1495,25 @@ export interface components {
         };
         /** @description As whom a caller is in a world. */
         Seat: {
+            /** @description What people see of the operator. */
+            operator_label: string;
+            /** @description Those who were added, by id. */
+            persons: components["schemas"]["SeatPerson"][];
+            /** @description OPEN: whoever is named is a person; CLOSED: only those who were added. */
+            registry: string;
             /** @description With whose eyes: a person, or GEORGE. */
             view: string;
             /** @description The world. */
             world_id: string;
             /** @description Whether it may write. */
             write: boolean;
+        };
+        /** @description Somebody of a world, as everybody there may know. */
+        SeatPerson: {
+            /** @description What people see. */
+            display_label: string;
+            /** @description Who. */
+            person_id: string;
         };
         /** @description What somebody could see. */
         SeenView: {
@@ -1573,6 +1596,7 @@ export interface components {
             entry_id: string;
             /** @description The words, to the byte. */
             text: string;
+            visibility?: components["schemas"]["Visibility"] | null;
         };
         /**
          * Format: date-time
@@ -3758,6 +3782,8 @@ export interface operations {
                 cursor?: string;
                 /** @description At most so many entries; clamped to 500 */
                 limit?: number;
+                /** @description `1` adds `visibility` to each entry: who may see it */
+                audience?: string;
                 /** @description Owner: as this person */
                 as?: string;
                 /** @description Owner: `1` shows every entry, as it was committed */
@@ -3796,6 +3822,8 @@ export interface operations {
             query?: {
                 /** @description Resumes behind this cursor; none starts at the beginning */
                 cursor?: string;
+                /** @description `1` adds `visibility` to each entry: who may see it */
+                audience?: string;
                 /** @description Owner: as this person */
                 as?: string;
             };
