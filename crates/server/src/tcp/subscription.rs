@@ -267,6 +267,9 @@ impl Feed {
     async fn run(mut self) {
         let End::Failed(error) = self.follow().await else { return };
         error.log();
+        if !self.pieces.is_empty() && self.send(false).await.is_err() {
+            return;
+        }
         encode_failure(&mut self.frames, self.req_id, error.code, &error.message, &error.details);
         if self.send(true).await.is_err() {
             tracing::trace!("a subscriber left before it was told why its subscription ended");
@@ -322,7 +325,9 @@ impl Feed {
             return Ok(());
         }
         let payload = if self.options.include_payload { turn.raw_len as usize } else { 0 };
-        if !self.frames.is_empty() && self.frames.len() + payload > CHUNK_BYTES {
+        // Behind a large delivery nothing fits: its chunk ends with the delivery's last piece.
+        let is_full = !self.pieces.is_empty() || self.frames.len() + payload > CHUNK_BYTES;
+        if !self.frames.is_empty() && is_full {
             self.flush().await?;
         }
         self.check_lag(position)?;
