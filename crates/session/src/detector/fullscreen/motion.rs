@@ -7,6 +7,7 @@
 //! Nothing here grows: [`KEYS_MAX`] rows are remembered.
 
 use super::footer::Place;
+use crate::screen::Row;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -69,8 +70,8 @@ pub(super) struct Moment {
 
 impl Motion {
     /// Takes the rows of a frame; says whether something changed that means something.
-    pub(super) fn observe(&mut self, moment: Moment, rows: &[String]) -> bool {
-        let rows = rows.iter().map(|row| row.trim_end_matches(BARS).to_owned()).collect();
+    pub(super) fn observe(&mut self, moment: Moment, rows: &[Row]) -> bool {
+        let rows = rows.iter().map(|row| row.text.trim_end_matches(BARS).to_owned()).collect();
         let before = std::mem::replace(&mut self.rows, rows);
         let is_input = |at: usize| moment.input.is_some_and(|place| (place.top..=place.row).contains(&at));
         let changed: Vec<(String, String)> = (0..before.len().max(self.rows.len()))
@@ -149,7 +150,8 @@ mod tests {
     use super::*;
 
     fn frame(motion: &mut Motion, ms: u64, asked: bool, rows: &[&str]) -> bool {
-        let rows: Vec<String> = rows.iter().map(|row| (*row).to_owned()).collect();
+        let row = |text: &&str| Row { text: (*text).to_owned(), ..Row::default() };
+        let rows: Vec<Row> = rows.iter().map(row).collect();
         motion.observe(Moment { now: Duration::from_millis(ms), asked, input: None }, &rows)
     }
 

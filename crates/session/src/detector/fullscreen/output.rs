@@ -129,8 +129,7 @@ impl FullScreen {
         self.sort_rows(&rows);
         let asked = matches!(self.phase, Phase::Open(_));
         let input = self.place();
-        let texts: Vec<String> = rows.into_iter().map(|row| row.text).collect();
-        self.motion.observe(Moment { now: self.now, asked, input }, &texts);
+        self.motion.observe(Moment { now: self.now, asked, input }, &rows);
     }
 
     /// Decides what kind of program it is, where the alternate screen does not tell.
