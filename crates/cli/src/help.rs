@@ -124,10 +124,15 @@ struct Example {
 }
 
 impl Example {
-    /// A remark begins behind a `#`, or behind three blanks.
+    /// A remark begins behind a `#`, or behind two blanks.
     fn read(example: &str) -> Self {
+<<<<<<< HEAD
         let marks = ["  # ", "   "];
         let found = marks.iter().find_map(|mark| example.split_once(mark));
+=======
+        let marks = ["  # ", "  "];
+        let found = marks.iter().filter_map(|mark| example.split_once(mark)).next();
+>>>>>>> w-capcli
         let Some((command, remark)) = found else {
             return Self { command: example.trim_end().to_owned(), remark: None };
         };
@@ -237,7 +242,7 @@ mod tests {
         check(&format!("  turnkeep {long}   a remark"), &format!("  # a remark\n  turnkeep {long}"));
         check(
             &format!("  turnkeep {long} --text 'two words'"),
-            &format!("  turnkeep {long} \\\n      --text 'two words'"),
+            &format!("  turnkeep {long} --text \\\n      'two words'"),
         );
         check("  turnkeep up --a \\\n              --b", "  turnkeep up --a --b");
         let words = "word ".repeat(20);

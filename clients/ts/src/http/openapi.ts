@@ -123,6 +123,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/blobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The blobs whose hashes begin with some digits, at most 16. Looks at all blobs. */
+        get: operations["blobs_named"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/blobs/{hash}": {
         parameters: {
             query?: never;
@@ -854,6 +871,13 @@ export interface components {
             bundle: components["schemas"]["WriteBundle"];
             /** @description What is visible now. */
             projection: components["schemas"]["ProjectionOutput"];
+        };
+        /** @description The blobs whose names begin with some digits. */
+        BlobNames: {
+            /** @description Their names. */
+            hashes: components["schemas"]["Hash"][];
+            /** @description Whether there may be more of them. */
+            truncated: boolean;
         };
         /** @description The ack of a put: the blob is durable. */
         BlobPut: {
@@ -2232,6 +2256,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": Record<string, never>;
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    blobs_named: {
+        parameters: {
+            query: {
+                /** @description 4 to 64 lower-case hex digits */
+                prefix: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Their names */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BlobNames"];
                 };
             };
             /** @description An error */

@@ -2,7 +2,7 @@
 //!
 //! On a terminal a banner stands in the last row: whom it shows, and how to leave. Where the session is as
 //! high as this terminal the banner covers a row of it, so that it goes after a moment: the whole screen is
-//! asked for again and painted without it.
+//! asked for again, as a new watcher, and painted without it.
 
 mod keys;
 
@@ -55,9 +55,7 @@ const BANNER_TIME: Duration = Duration::from_secs(3);
 pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
     let sessions = Sessions::ask(&mut connect()?)?;
     let session = sessions.find(&args.session)?;
-    let opened = AsyncConnection::open(&socket()?, Role::Client, ANSWER_WITHIN).await;
-    let mut broker = opened.map_err(explained)?;
-    broker.watch(&session.session).await.map_err(explained)?;
+    let mut broker = begin(&session.session).await?;
     let keyboard = Keyboard::take(app.out.is_screen())?;
     let banner = keyboard.is_some().then(|| banner_text(&sessions.call(session), session));
     let mut watched = Watched { session: session.session.clone(), banner, covered: false };
@@ -71,6 +69,14 @@ pub(crate) async fn run(args: &Args, app: &mut App) -> Result<()> {
         eprintln!("the session has ended");
     }
     Ok(())
+}
+
+/// Begins to watch, on a connection of its own.
+async fn begin(session: &str) -> Result<AsyncConnection> {
+    let opened = AsyncConnection::open(&socket()?, Role::Client, ANSWER_WITHIN).await;
+    let mut broker = opened.map_err(explained)?;
+    broker.watch(session).await.map_err(explained)?;
+    Ok(broker)
 }
 
 /// How watching ends.
@@ -117,8 +123,8 @@ async fn follow(
             () = &mut banner_ends, if watched.covered => {
                 watched.banner = None;
                 watched.covered = false;
-                // Whoever watches already is shown the whole screen again.
-                broker.watch(&watched.session).await.map_err(explained)?;
+                // Only a new watcher is shown the whole screen.
+                *broker = begin(&watched.session).await?;
             }
             () = left.notified() => return Ok(How::Left),
             () = ending.asked() => return Ok(How::Left),

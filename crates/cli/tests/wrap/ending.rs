@@ -61,5 +61,5 @@ fn a_process_with_thousands_of_files_open_can_be_wrapped() {
     let output =
         Command::new("timeout").args(["60", "bash", "-c", &script]).stdin(Stdio::null()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert_eq!(said, "ran\r\n", "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(said, "ran\n", "{}", String::from_utf8_lossy(&output.stderr));
 }

@@ -40,12 +40,12 @@ pub(super) struct Errors {
 impl Errors {
     /// Decides where the child's standard error goes, and makes a terminal for it where it needs one.
     pub(super) fn open(user: &UserTerminal) -> io::Result<(ErrorsTo, Option<Self>)> {
-        let is_terminal = rustix::termios::isatty(rustix::stdio::stderr());
         if user.shows_output() {
+            let is_terminal = rustix::termios::isatty(rustix::stdio::stderr());
             let to = if is_terminal { ErrorsTo::Terminal } else { ErrorsTo::Inherited };
             return Ok((to, None));
         }
-        let (master, slave) = super::open_pty(user, !is_terminal)?;
+        let (master, slave) = super::open_pty(user)?;
         let errors = Self {
             master,
             _slave: slave.try_clone()?,

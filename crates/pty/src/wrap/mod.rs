@@ -145,7 +145,7 @@ pub enum WrapError {
 pub fn run(options: &Options, observer: Box<dyn Observer>, injected: Injected) -> Result<Report, WrapError> {
     let user = UserTerminal::open();
     let recording = options.record.as_ref().map(|path| begin(path, options)).transpose()?;
-    let (master, slave) = open_pty(&user, !user.shows_output())?;
+    let (master, slave) = open_pty(&user)?;
     let (errors_to, errors) = Errors::open(&user)?;
     let running = start(options, slave, errors_to).inspect_err(|_| unrecord(options))?;
     let signals = Signals::listen()?;
@@ -221,9 +221,8 @@ fn start(options: &Options, slave: OwnedFd, errors: ErrorsTo) -> Result<Running,
 }
 
 /// A pseudo-terminal with the size and the settings of the user's. Its master side does not block. For a file
-/// or a pipe bytes pass as the program writes them: no carriage returns are added, and nothing that is typed
-/// is echoed among them.
-fn open_pty(user: &UserTerminal, passes_bytes: bool) -> io::Result<(OwnedFd, OwnedFd)> {
+/// or a pipe bytes pass as the program writes them: no carriage returns are added.
+fn open_pty(user: &UserTerminal) -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let master = rustix::pty::openpt(flags)?;
     rustix::pty::grantpt(&master)?;
@@ -233,9 +232,8 @@ fn open_pty(user: &UserTerminal, passes_bytes: bool) -> io::Result<(OwnedFd, Own
     // What comes through a pipe was not typed: nobody wants to see it twice.
     unechoed.local_modes.remove(LocalModes::ECHO);
     let mut settings = user.settings().unwrap_or(unechoed);
-    if passes_bytes {
+    if !user.shows_output() {
         settings.output_modes.remove(OutputModes::OPOST);
-        settings.local_modes.remove(LocalModes::ECHO);
     }
     rustix::termios::tcsetattr(slave.as_fd(), OptionalActions::Now, &settings)?;
     rustix::termios::tcsetwinsize(&master, UserTerminal::size())?;

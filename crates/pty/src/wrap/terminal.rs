@@ -90,7 +90,7 @@ impl UserTerminal {
         }
         let settings = rustix::termios::tcgetattr(rustix::stdio::stdin())?;
         let mut raw = settings.clone();
-        raw.make_raw();
+        self.make_raw(&mut raw);
         rustix::termios::tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &raw)?;
         *before = Some(settings);
         Ok(())
@@ -101,10 +101,20 @@ impl UserTerminal {
     pub(super) fn enter_raw_again(&self) -> io::Result<()> {
         if self.is_terminal && self.is_ours() && lock(&BEFORE).is_some() {
             let mut raw = rustix::termios::tcgetattr(rustix::stdio::stdin())?;
-            raw.make_raw();
+            self.make_raw(&mut raw);
             rustix::termios::tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &raw)?;
         }
         self.enter_raw()
+    }
+
+    /// Raw settings. Where the child's output goes to a pipe, the program behind the pipe still writes to
+    /// this terminal, which goes on completing its lines.
+    fn make_raw(&self, settings: &mut Termios) {
+        let output_modes = settings.output_modes;
+        settings.make_raw();
+        if !self.shows_output {
+            settings.output_modes = output_modes;
+        }
     }
 
     /// Where the child's output goes.
