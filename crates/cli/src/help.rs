@@ -126,13 +126,8 @@ struct Example {
 impl Example {
     /// A remark begins behind a `#`, or behind two blanks.
     fn read(example: &str) -> Self {
-<<<<<<< HEAD
-        let marks = ["  # ", "   "];
-        let found = marks.iter().find_map(|mark| example.split_once(mark));
-=======
         let marks = ["  # ", "  "];
-        let found = marks.iter().filter_map(|mark| example.split_once(mark)).next();
->>>>>>> w-capcli
+        let found = marks.iter().find_map(|mark| example.split_once(mark));
         let Some((command, remark)) = found else {
             return Self { command: example.trim_end().to_owned(), remark: None };
         };
