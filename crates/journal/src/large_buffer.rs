@@ -131,6 +131,6 @@ mod tests {
         let mut buffer = LargeBuffer::sparse(1 << 36).unwrap();
         buffer[5] = 1;
         assert_eq!(buffer[..6], [0, 0, 0, 0, 0, 1]);
-        assert_eq!(LargeBuffer::copy_of(&[3; 300 << 10]).unwrap()[..2], [3, 3]);
+        assert_eq!(LargeBuffer::copy_of(&vec![3; 300 << 10]).unwrap()[..2], [3, 3]);
     }
 }
