@@ -40,7 +40,7 @@ turn 1  1.000 to 1.200 s, by line
     );
     let turns = json_lines(&sandbox.output(&["detect", "demo.jsonl", "--json"], b""));
     let turn = json!({
-        "turn": 1, "start_t": 1.0, "end_t": 1.2, "interrupted": false, "incomplete": false,
+        "turn": 1, "start_t": 1.0, "end_t": 1.2, "interrupted": false, "incomplete": false, "unprompted": false,
         "signal": "line", "text": "hello", "content_b64": "G1szMW1oZWxsbxtbMG0NCg==",
     });
     assert_eq!(turns, [turn]);

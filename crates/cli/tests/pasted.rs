@@ -154,7 +154,9 @@ fn p22_one_pasted_line_connects_a_client_that_reads_searches_and_writes_as_its_p
             assert!(!found.to_string().contains("The blocker is"), "it was not for ANN: {found}");
             let text = format!("ANN speaks through {program}.");
             let written = client.call("ledger_write", &json!({ "text": text }));
-            assert_eq!(written["bundle"]["entries"][0]["author"]["author_id"], "ANN", "{written}");
+            let entry = written["entries"][0]["entry_id"].as_str().unwrap();
+            let read = client.call("ledger_get", &json!({ "ids": [entry] }));
+            assert_eq!(read["results"][0]["author_id"], "ANN", "{read}");
             client.end();
             assert!(ok(&sandbox, &["stream", "team"]).contains(&text), "{program}");
         }

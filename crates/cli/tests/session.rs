@@ -192,7 +192,7 @@ fn failures_say_what_to_do_next() {
             "show ctx:9
              append 1 --type com.example.Other@1 --data - < {}
              append 1 --type com.example.Message@1 --data - < no json
-             append 1 --type com.example.Message@1 --data - --expected-head turn:1 < {}
+             append 1 --type com.example.Message@1 --data - --expected-head turn:1 < {\"role\":\"user\"}
              append 1 --type com.example.Message@1 --data nowhere.json
              append 1 --type com.example.Message@1 --data - < {\"colour\":1}
              log 1 --follow
@@ -214,7 +214,7 @@ fn failures_say_what_to_do_next() {
         error: standard input is not JSON: expected ident at line 1 column 2
         hint: --msgpack takes bytes that are no JSON
         [exit status: 1]
-        $ append 1 --type com.example.Message@1 --data - --expected-head turn:1 < {}
+        $ append 1 --type com.example.Message@1 --data - --expected-head turn:1 < {\"role\":\"user\"}
         error: the head of context 1 is 2, not the expected 1
         hint: somebody appended first: look with `turnkeep ctx show 1`, then try again with --expected-head 2
         [exit status: 1]

@@ -665,7 +665,7 @@ fn a_hint_fits_what_was_refused() {
     };
     let label = said(&["ctx", "new", "--label", "turnkeep.ledger.world=team"], b"");
     assert!(label.contains("the server's own") && !label.contains("--allow-host"), "{label}");
-    let contexts = sandbox.ok(&["ctx", "list", "--label", "turnkeep.ledger.world=team", "--json"]);
+    let contexts = sandbox.ok(&["ctx", "list", "--all", "--label", "turnkeep.ledger.world=team", "--json"]);
     let context: Value = serde_json::from_str(contexts.lines().next().unwrap()).unwrap();
     let id = context["context_id"].as_str().unwrap();
     let append = said(&["append", id, "--type", "x@1", "--msgpack", "-"], b"\x80");

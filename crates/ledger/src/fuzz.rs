@@ -29,9 +29,13 @@ const NOW: Timestamp = Timestamp(1_763_197_200_000);
 
 /// The types of records, as their bundle names them.
 static KINDS: LazyLock<Vec<TypeRef>> = LazyLock::new(|| {
-    let bundle: Value = serde_json::from_str(record::BUNDLE).unwrap_or_default();
-    let types = bundle.get("types").and_then(Value::as_object);
-    types.into_iter().flatten().map(|(name, _)| TypeRef::new(name.clone(), 1)).collect()
+    let mut kinds = Vec::new();
+    for (bundle, version) in record::BUNDLES.iter().zip(1..) {
+        let bundle: Value = serde_json::from_str(bundle.json).unwrap_or_default();
+        let types = bundle.get("types").and_then(Value::as_object);
+        kinds.extend(types.into_iter().flatten().map(|(name, _)| TypeRef::new(name.clone(), version)));
+    }
+    kinds
 });
 
 /// A world with three people and nothing said.

@@ -14,11 +14,25 @@ use turnkeep_types::TypeRef;
 use crate::fact::{Fact, Family};
 use fields::Fields;
 
-/// The bundle that describes the records.
-pub const BUNDLE: &str = include_str!("record/bundle.json");
-/// The bundle's id.
-pub const BUNDLE_ID: &str = "turnkeep.ledger#1";
+/// A bundle that describes records.
+#[derive(Debug, Clone, Copy)]
+pub struct RecordBundle {
+    /// Its id.
+    pub id: &'static str,
+    /// Its JSON.
+    pub json: &'static str,
+}
+
+/// The bundles that describe the records, in the order in which they are published. A published bundle never
+/// changes, so a record that gains a field has a new version in a new bundle.
+pub const BUNDLES: [RecordBundle; 2] = [
+    RecordBundle { id: "turnkeep.ledger#1", json: include_str!("record/bundle.json") },
+    RecordBundle { id: "turnkeep.ledger#2", json: include_str!("record/bundle-2.json") },
+];
+
 const VERSION: u32 = 1;
+/// The version of an entry that answers another one.
+const REPLY_VERSION: u32 = 2;
 
 /// A record that is not what its type says.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,12 +53,15 @@ pub enum RecordError {
 /// A fact as a turn: its type and its payload.
 pub fn encode(fact: &Fact) -> (TypeRef, Bytes) {
     let (kind, fields) = meaning::write(fact);
-    (TypeRef::new(format!("turnkeep.ledger.{kind}"), VERSION), fields.encode())
+    let is_reply = matches!(fact, Fact::Entry(entry) if entry.reply_to.is_some());
+    let version = if is_reply { REPLY_VERSION } else { VERSION };
+    (TypeRef::new(format!("turnkeep.ledger.{kind}"), version), fields.encode())
 }
 
 /// The fact that a turn holds.
 pub fn decode(declared: &TypeRef, payload: &[u8]) -> Result<Fact, RecordError> {
-    let kind = declared.id.strip_prefix("turnkeep.ledger.").filter(|_| declared.version == VERSION);
+    let kind =
+        declared.id.strip_prefix("turnkeep.ledger.").filter(|kind| has_version(kind, declared.version));
     let kind = kind.ok_or_else(|| RecordError::UnknownType(declared.clone()))?;
     let malformed = |what| RecordError::Malformed { kind: kind.to_owned(), what };
     let fields = Fields::decode(payload).ok_or_else(|| malformed("it is no map by tag"))?;
@@ -53,6 +70,11 @@ pub fn decode(declared: &TypeRef, payload: &[u8]) -> Result<Fact, RecordError> {
         Some(Err(what)) => Err(malformed(what)),
         Some(Ok(fact)) => Ok(fact),
     }
+}
+
+/// Whether a kind of record has this version.
+fn has_version(kind: &str, version: u32) -> bool {
+    version == VERSION || (kind == "WriteEntry" && version == REPLY_VERSION)
 }
 
 /// Whether a turn of this type holds such a record, by its short name.

@@ -71,12 +71,15 @@ fn a_stop_signal_suspends_the_wrapper_and_a_continue_resumes_it() {
 
 #[test]
 fn a_script_or_a_pipe_around_it_stops_with_it() {
-    for around in ["sh -c \"'TURNKEEP' wrap -- cat; echo over\"", "'TURNKEEP' wrap -- cat | cat"] {
+    // With its output in a pipe the wrapper leaves the terminal's output settings to the program behind the pipe.
+    let script = ("sh -c \"'TURNKEEP' wrap -- cat; echo over\"", Terminal::is_raw as fn(&Terminal) -> bool);
+    let pipe = ("'TURNKEEP' wrap -- cat | cat", Terminal::is_uncooked as fn(&Terminal) -> bool);
+    for (around, is_wrapped) in [script, pipe] {
         let line = around.replace("TURNKEEP", TURNKEEP);
         let mut terminal = Terminal::run(["bash", "--norc", "--noprofile", "-i"], &[]);
         terminal.until("$ ");
         terminal.type_bytes(format!("{line}\n").as_bytes());
-        terminal.wait_for("raw mode", Terminal::is_raw);
+        terminal.wait_for("raw mode", is_wrapped);
         terminal.type_bytes(b"before\n");
         terminal.until("before\r\nbefore\r\n");
         terminal.type_bytes(b"\x1a");
@@ -84,7 +87,7 @@ fn a_script_or_a_pipe_around_it_stops_with_it() {
         terminal.until("$ ");
         terminal.type_bytes(b"fg\n");
         terminal.until("wrap -- cat");
-        terminal.wait_for("raw mode", Terminal::is_raw);
+        terminal.wait_for("raw mode", is_wrapped);
         terminal.type_bytes(b"after\n");
         terminal.until("after\r\nafter\r\n");
         terminal.type_bytes(b"\x04");

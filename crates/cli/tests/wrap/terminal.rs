@@ -77,6 +77,11 @@ impl Terminal {
             && !settings.output_modes.contains(OutputModes::OPOST)
     }
 
+    /// Whether keys reach a program one by one and are not echoed; a shell that edits a line sets the same.
+    pub(crate) fn is_uncooked(&self) -> bool {
+        !self.settings().local_modes.intersects(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)
+    }
+
     pub(crate) fn resize(&self, cols: u16, rows: u16) {
         rustix::termios::tcsetwinsize(&self.master, size(cols, rows)).unwrap();
     }

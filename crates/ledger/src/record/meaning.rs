@@ -124,7 +124,6 @@ fn write_entry(entry: &Entry) -> Fields<'_> {
         None => fields,
     };
     let fields = fields.text(9, entry.channel.word()).text(10, &*entry.text);
-    // The published bundle does not describe this tag: versions that do not know it ignore it.
     fields.maybe(11, entry.reply_to.map(|id| id.to_string()))
 }
 

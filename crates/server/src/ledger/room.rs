@@ -201,9 +201,11 @@ impl Room {
     }
 
     /// Publishes the types of the ledger's records.
-    pub(super) fn bundle() -> Command {
-        let json = bytes::Bytes::from_static(record::BUNDLE.as_bytes());
-        Command::PutBundle { id: record::BUNDLE_ID.to_owned(), json }
+    pub(super) fn bundles() -> impl Iterator<Item = Command> {
+        record::BUNDLES.iter().map(|bundle| {
+            let json = bytes::Bytes::from_static(bundle.json.as_bytes());
+            Command::PutBundle { id: bundle.id.to_owned(), json }
+        })
     }
 
     /// The contexts that the world has, if it has any.

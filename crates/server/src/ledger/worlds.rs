@@ -65,8 +65,13 @@ impl Keeper {
 
     /// Publishes the types of records, once.
     pub(super) async fn publish(&self) -> Result<(), LedgerError> {
-        let put = async || self.store.run(Room::bundle()).await.map(drop);
-        Ok(self.published.get_or_try_init(put).await.copied()?)
+        let put = async || {
+            for bundle in Room::bundles() {
+                self.store.run(bundle).await?;
+            }
+            Ok::<(), LedgerError>(())
+        };
+        self.published.get_or_try_init(put).await.copied()
     }
 
     /// New random ids, from the server's own source.

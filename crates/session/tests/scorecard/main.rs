@@ -22,11 +22,9 @@ const WITHOUT_PROFILE: &str = "cline";
 
 /// What cannot be right from the bytes alone: the recording and the fault, as `docs/turn-detection.md`
 /// tells them.
-const KNOWN: [(&str, &str); 8] = [
+const KNOWN: [(&str, &str); 7] = [
     // More rows than the window has are painted at once.
     ("cn", "wide: missed"),
-    // The window scrolls down again when the box of the pasted prompt shrinks.
-    ("vibe-live", "pasted lines: missed"),
     ("aider-plain-stall", "stall: missed"),
     (
         "aider-plain-stall",
