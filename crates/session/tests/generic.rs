@@ -106,7 +106,7 @@ fn programs_for_which_it_was_not_written_are_learned_too() {
     assert!(total.found * 100 >= total.turns * 75, "{} of {}", total.found, total.turns);
     assert_eq!(total.invented, Vec::<String>::new());
     // Short answers without a spinner, whose user goes on within the 1.5 s that the screen must rest.
-    assert!(total.misplaced <= 3, "{}", total.misplaced);
+    assert!(total.misplaced <= 4, "{} of {}", total.misplaced, total.turns);
 }
 
 /// The profile as it was before it knew anything but lines.

@@ -186,6 +186,12 @@ fn play(preset: &str, acts: &[Act], one_by_one: bool) -> Vec<Happening> {
     out
 }
 
+#[test]
+fn a_prompt_that_rested_counts_however_the_next_output_is_cut() {
+    let acts = [Act::Output(b"> ".to_vec()), Act::Wait(100), Act::Output(b"\x1b[?1049h".to_vec())];
+    assert_eq!(play("generic", &acts, false), play("generic", &acts, true));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -190,10 +190,15 @@ impl Detector {
         if let Event::Input(bytes) = event {
             self.enters.take(now.max(self.now), bytes);
         }
-        let happened = match self.feed_full_screen(now, event) {
+        let mut happened = Vec::new();
+        if self.full_screen.is_some() && self.in_charge().is_none() {
+            // A prompt that rested before this event makes it a line program, whatever the event holds.
+            happened = self.feed_own(now, Event::Tick);
+        }
+        happened.extend(match self.feed_full_screen(now, event) {
             Some(happened) => happened,
             None => self.feed_own(now, event),
-        };
+        });
         if happened.iter().any(|happening| matches!(happening, Happening::Turn(_))) {
             self.enters.answer();
         }
