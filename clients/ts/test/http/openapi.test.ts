@@ -14,7 +14,7 @@ it("src/http/openapi.ts is generated from docs/openapi.json: run `npm run genera
 });
 
 /** Routes that are another spelling of one that the client uses, or are for browsers. */
-const NOT_CALLED = ["/", "/v1/contexts/create", "/v1/contexts/{context_id}/append"];
+const NOT_CALLED = ["/", "/health", "/v1/metrics", "/v1/contexts/create", "/v1/contexts/{context_id}/append"];
 
 /** The ledger's routes: agents reach a world over MCP, programs over plain HTTP. The client is the store's. */
 const OF_THE_LEDGER = /^\/(v1\/worlds|invocations|mcp)(\/|$)/;

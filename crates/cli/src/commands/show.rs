@@ -20,7 +20,7 @@ use crate::session::{Need, Session};
   turnkeep show blob:af1349b9   # the digits of its hash that make it unique
   turnkeep show @last           # the latest captured turn")]
 pub(crate) struct Args {
-    /// What to show: ctx:N, turn:N, blob:HASH, or a captured turn as SESSION[:N]
+    /// What to show: ctx:N, turn:N, blob:HASH, or a captured turn as SESSION or SESSION:N
     #[arg(value_name = "REF", value_parser = parse_any)]
     object: Reference,
 }
