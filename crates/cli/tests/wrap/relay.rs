@@ -108,6 +108,28 @@ fn turns_reach_the_broker_and_pastes_reach_the_program() {
 }
 
 #[test]
+fn a_turn_is_text_on_a_terminal_and_bytes_on_request() {
+    let dir = tempfile::tempdir().unwrap();
+    let broker = Broker::start(dir.path());
+    let mut client = client(dir.path());
+    let mut terminal = wrap(dir.path(), "red", &[]);
+    session(&mut client, &mut terminal, "red", is_ready);
+    terminal.type_bytes(b"printf '\\033[31mred\\033[m%s\\n' ready\r");
+    session(&mut client, &mut terminal, "red", |session| is_ready(session) && session.turns == 1);
+    let show = |args: &[&str]| {
+        let env = [("XDG_RUNTIME_DIR", dir.path().to_str().unwrap())];
+        let (said, status) = Terminal::run([TURNKEEP, "turn", "red"].iter().chain(args), &env).finish();
+        assert!(status.success(), "{status}: {}", said.escape_ascii());
+        String::from_utf8(said).unwrap()
+    };
+    let text = show(&[]);
+    assert!(text.contains("redready") && !text.contains('\x1b'), "{text:?}");
+    let raw = show(&["--raw"]);
+    assert!(raw.contains("\x1b[31mred\x1b[mready"), "{raw:?}");
+    broker.stop();
+}
+
+#[test]
 fn a_broker_that_comes_late_or_comes_back_gets_every_turn() {
     let dir = tempfile::tempdir().unwrap();
     let mut terminal = wrap(dir.path(), "late", &[]);

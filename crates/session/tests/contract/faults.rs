@@ -190,10 +190,12 @@ fn play(preset: &str, acts: &[Act], one_by_one: bool) -> Vec<Happening> {
 fn a_prompt_that_rested_counts_however_the_next_output_is_cut() {
     let acts = [Act::Output(b"> ".to_vec()), Act::Wait(100), Act::Output(b"\x1b[?1049h".to_vec())];
     assert_eq!(play("generic", &acts, false), play("generic", &acts, true));
+    let acts = [Act::Output(b">>> \r\n\x1b[?1049h".to_vec())];
+    assert_eq!(play("generic", &acts, false), play("generic", &acts, true));
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn random_events_never_panic_and_cutting_their_bytes_changes_nothing(

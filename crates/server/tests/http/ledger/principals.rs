@@ -147,6 +147,23 @@ async fn a_dry_run_gives_the_verdict_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn a_dry_run_does_not_reveal_whether_a_request_id_was_used() {
+    let team = Team::start().await;
+    team.post(Kind::Owner, "/v1/worlds/team/invocations", &envelope("used", "by the operator")).await;
+    let check = async |id: &str| {
+        let dry = beat(id, "BOB", "hello", None);
+        let reply = team.post(Kind::Writer, "/v1/worlds/team/proposals/check", &dry).await;
+        let named: Vec<_> = reply.headers.keys().map(ToString::to_string).collect();
+        (reply.status, named, reply.text().replace(id, "ID"))
+    };
+    assert_eq!(check("used").await, check("free").await);
+    // Sent for good, the used id is refused, so the dry run had something to reveal.
+    let real = team.post(Kind::Writer, "/v1/worlds/team/beats", &beat("used", "BOB", "hello", None)).await;
+    refused(&real, 403, "REQUEST_ID_FOREIGN", "used");
+    team.stop().await;
+}
+
+#[tokio::test]
 async fn bodies_are_read_strictly_and_within_bounds() {
     let team = Team::start().await;
     let twice = r#"{"request_id":"a","request_id":"b"}"#.to_owned();

@@ -65,6 +65,8 @@ pub struct Detector {
     raw: Option<Raw>,
     /// Watches for a full-screen program where the profile asks for it, and finds its turns.
     full_screen: Option<Box<FullScreen>>,
+    /// Whether the program is known to be full-screen.
+    is_full_screen: bool,
     phase: Phase,
     ready: Option<Since>,
     light_at: Option<Duration>,
@@ -101,6 +103,7 @@ impl Detector {
             capture: Capture::new(),
             raw: None,
             full_screen,
+            is_full_screen: false,
             phase: Phase::Starting(VecDeque::new()),
             ready: None,
             light_at: None,
@@ -170,19 +173,7 @@ impl Detector {
 
     /// What finds the turns instead of the line rule, once the program is known to be full-screen.
     fn in_charge(&self) -> Option<&FullScreen> {
-        self.full_screen.as_deref().filter(|full_screen| full_screen.verdict() == Verdict::FullScreen)
-    }
-
-    /// Lets a full-screen program be recognised; what happened, if it is one.
-    fn feed_full_screen(&mut self, now: Duration, event: Event<'_>) -> Option<Vec<Happening>> {
-        let full_screen = self.full_screen.as_mut()?;
-        let happened = full_screen.feed(now, event);
-        match full_screen.verdict() {
-            Verdict::FullScreen => return Some(happened),
-            Verdict::LineProgram => self.full_screen = None,
-            Verdict::Undecided => {}
-        }
-        None
+        self.full_screen.as_deref().filter(|_| self.is_full_screen)
     }
 
     /// Takes an event. `now` is the time since the start of the session.
@@ -191,16 +182,48 @@ impl Detector {
             self.enters.take(now.max(self.now), bytes);
         }
         let mut happened = Vec::new();
-        if self.full_screen.is_some() && self.in_charge().is_none() {
-            // A prompt that rested before this event makes it a line program, whatever the event holds.
-            happened = self.feed_own(now, Event::Tick);
+        if now > self.now {
+            happened = self.decide_kind(now);
         }
-        happened.extend(match self.feed_full_screen(now, event) {
-            Some(happened) => happened,
+        happened.extend(match &mut self.full_screen {
+            Some(full_screen) if self.is_full_screen => full_screen.feed(now, event),
+            Some(full_screen) => {
+                // It only watches so far: what it finds does not count.
+                full_screen.feed(now, event);
+                self.feed_own(now, event)
+            }
             None => self.feed_own(now, event),
         });
         if happened.iter().any(|happening| matches!(happening, Happening::Turn(_))) {
             self.enters.answer();
+        }
+        happened
+    }
+
+    /// Decides whether the program reads lines or paints the whole screen, from everything that came before
+    /// `now`. It is decided only when time moves on: within a moment the answer would depend on how the
+    /// bytes of that moment were cut.
+    fn decide_kind(&mut self, now: Duration) -> Vec<Happening> {
+        if self.full_screen.is_none() || self.is_full_screen {
+            return Vec::new();
+        }
+        let mut happened = self.feed_own(now, Event::Tick);
+        let prompt_seen = !self.phase.is_starting();
+        let Some(full_screen) = &mut self.full_screen else { return happened };
+        let reads_lines = match full_screen.verdict() {
+            Verdict::FullScreen => false,
+            Verdict::LineProgram => true,
+            // What stands above other rows is no prompt of a line program, but perhaps a dialog of another.
+            Verdict::Undecided => prompt_seen && full_screen.ends_at_cursor(),
+        };
+        if reads_lines {
+            self.full_screen = None;
+            return happened;
+        }
+        let found = full_screen.feed(now, Event::Tick);
+        self.is_full_screen = full_screen.verdict() == Verdict::FullScreen;
+        if self.is_full_screen {
+            happened.extend(found);
         }
         happened
     }
@@ -216,11 +239,6 @@ impl Detector {
             Event::Interrupt => self.interrupt(),
             Event::Gap => self.gap(),
             Event::Tick => {}
-        }
-        if !self.phase.is_starting() {
-            // A prompt was seen: it is a line program, whatever is started in it. What stands above other
-            // rows is no prompt of a line program, but perhaps a dialog of another.
-            self.full_screen.take_if(|full_screen| full_screen.ends_at_cursor());
         }
         std::mem::take(&mut self.out)
     }
